@@ -1,0 +1,224 @@
+//! What happens to an object between the request and the store: its shape is checked, fields that the kind does
+//! not have are dropped, defaults are filled in, system fields are set, ownership of fields is recorded, and the whole is validated.
+//!
+//! Everything here is a function of the request, the stored object and the definition of the kind; nothing is written.
+
+mod metadata;
+
+use serde_json::{Value, json};
+
+use crate::clock::rfc3339;
+use crate::error::{ApiError, Result};
+use crate::field_error::{FieldError, FieldErrorType};
+use crate::managed_fields;
+use crate::meta;
+use crate::registry::strategy;
+use crate::schema::{defaults, prune, validate};
+use crate::verbs::{FieldValidation, Part, Target, WriteOptions};
+
+pub(crate) use metadata::check_name;
+
+/// Checks that a body is an object of the target's kind for `namespace`, and puts its `apiVersion`, `kind` and
+/// `metadata` in order. Returns warnings that go with the kind.
+pub(crate) fn decode_shape(
+    target: &Target,
+    namespace: Option<&str>,
+    object: &mut Value,
+) -> Result<Vec<String>> {
+    let def = &target.resource.def;
+    if !object.is_object() {
+        return Err(ApiError::BadRequest(format!(
+            "the body must be a JSON object of kind {}",
+            def.names.kind
+        )));
+    }
+    let gv = def.gv.to_string();
+    for (field, expected, what) in [("apiVersion", &gv, "API version"), ("kind", &def.names.kind, "kind")] {
+        match &object[field] {
+            Value::Null => object[field] = json!(expected),
+            Value::String(found) if found == expected => {}
+            Value::String(found) => {
+                return Err(ApiError::BadRequest(format!(
+                    "the {what} in the data ({found}) does not match the expected {what} ({expected})"
+                )));
+            }
+            _ => return Err(ApiError::BadRequest(format!("{field} must be a string"))),
+        }
+    }
+    metadata::normalise(namespace, object)?;
+    Ok(def.warning.iter().cloned().collect())
+}
+
+/// Drops what the kind does not have, and deals with it as the client asked.
+fn prune_unknown(
+    target: &Target,
+    object: &mut Value,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let def = &target.resource.def;
+    let mut problems: Vec<String> =
+        prune::prune(&def.schema, object).into_iter().map(|path| format!("unknown field {path:?}")).collect();
+    problems.extend(options.duplicates.iter().map(|path| format!("duplicate field {path:?}")));
+    match options.validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => warnings.extend(problems),
+        FieldValidation::Strict if problems.is_empty() => {}
+        FieldValidation::Strict => {
+            let (kind, version) = (&def.names.kind, &def.gv.version);
+            return Err(ApiError::BadRequest(format!(
+                "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {}",
+                problems.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Makes a new object ready but for its name, if that is generated.
+pub(crate) fn prepare_create(
+    target: &Target,
+    object: &mut Value,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let now = rfc3339(target.shared.options.clock.now());
+    if object["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty()) {
+        return Err(ApiError::BadRequest(
+            "resourceVersion should not be set on objects to be created".to_owned(),
+        ));
+    }
+    prune_unknown(target, object, options, warnings)?;
+    metadata::reset_system_fields(object);
+    strategy::before_create(target, object, &now);
+    defaults::apply(&target.resource.def.schema, object);
+    let metadata = &mut object["metadata"];
+    metadata["uid"] = json!(target.shared.options.random.uuid());
+    metadata["creationTimestamp"] = json!(now);
+    if strategy::has_generation(target) {
+        metadata["generation"] = json!(1);
+    }
+    record_ownership(target, None, object, options, &now);
+    Ok(())
+}
+
+/// Makes the next state of an object ready.
+pub(crate) fn prepare_update(
+    target: &Target,
+    before: &Value,
+    object: &mut Value,
+    options: &WriteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let now = rfc3339(target.shared.options.clock.now());
+    prune_unknown(target, object, options, warnings)?;
+    take_part(target, before, object, options.part);
+    metadata::keep_system_fields(before, object);
+    if options.part == Part::Main {
+        strategy::before_update(target, before, object, &now);
+    }
+    defaults::apply(&target.resource.def.schema, object);
+    if strategy::has_generation(target) {
+        let generation = before["metadata"]["generation"].as_i64().unwrap_or(1);
+        let changed = strategy::desired_state_differs(target, before, object);
+        object["metadata"]["generation"] = json!(generation + i64::from(changed));
+    }
+    record_ownership(target, Some(before), object, options, &now);
+    Ok(())
+}
+
+/// Keeps of `object` only what a write to `part` may change; the rest stays as it was.
+fn take_part(target: &Target, before: &Value, object: &mut Value, part: Part) {
+    let mut move_into_before = |path: &[&str]| {
+        let mut next = before.clone();
+        let taken = path.iter().fold(&*object, |value, segment| &value[*segment]).clone();
+        let place = path.iter().fold(&mut next, |value, segment| &mut value[*segment]);
+        let absent = taken.is_null();
+        *place = taken;
+        if absent && let [field] = path {
+            next.as_object_mut().map(|object| object.remove(*field));
+        }
+        let managed = object["metadata"].get("managedFields").cloned();
+        if let Some(managed) = managed {
+            next["metadata"]["managedFields"] = managed;
+        }
+        *object = next;
+    };
+    match part {
+        Part::Main if target.resource.def.status => {
+            match before.get("status") {
+                Some(status) => object["status"] = status.clone(),
+                None => {
+                    object.as_object_mut().map(|object| object.remove("status"));
+                }
+            };
+        }
+        Part::Main | Part::Scale => {}
+        Part::Status => move_into_before(&["status"]),
+        Part::Finalize => move_into_before(&["spec", "finalizers"]),
+    }
+}
+
+/// Writes down who owns the changed fields. An apply has done so itself and names no manager.
+fn record_ownership(
+    target: &Target,
+    before: Option<&Value>,
+    object: &mut Value,
+    options: &WriteOptions,
+    now: &str,
+) {
+    if options.manager.is_empty() {
+        return;
+    }
+    let writer = managed_fields::Writer {
+        manager: &options.manager,
+        api_version: &target.resource.def.gv.to_string(),
+        subresource: options.part.subresource(),
+        now,
+    };
+    managed_fields::update(before, object, &target.resource.def.schema, writer);
+}
+
+/// Everything that is wrong with a new object.
+pub(crate) fn validate_create(target: &Target, object: &Value) -> Result<()> {
+    let mut errors = meta::validate(&object["metadata"], target.resource.name_rule);
+    errors.extend(validate::validate(&target.resource.def.schema, object, None));
+    errors.extend(strategy::validate(target, None, object));
+    finish(target, object, errors)
+}
+
+/// Everything that is wrong with the next state of an object.
+pub(crate) fn validate_update(
+    target: &Target,
+    before: &Value,
+    object: &Value,
+    options: &WriteOptions,
+) -> Result<()> {
+    let mut errors = meta::validate(&object["metadata"], target.resource.name_rule);
+    if !before["metadata"]["deletionTimestamp"].is_null() {
+        let known = before["metadata"]["finalizers"].as_array().map_or(&[][..], Vec::as_slice);
+        let added =
+            object["metadata"]["finalizers"].as_array().into_iter().flatten().filter(|f| !known.contains(f));
+        let added: Vec<String> = added.map(ToString::to_string).collect();
+        if !added.is_empty() {
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers {}",
+                added.join(", ")
+            );
+            errors.push(FieldError::new("metadata.finalizers", FieldErrorType::Forbidden, detail));
+        }
+    }
+    errors.extend(validate::validate(&target.resource.def.schema, object, Some(before)));
+    if options.part == Part::Main {
+        errors.extend(strategy::validate(target, Some(before), object));
+    }
+    finish(target, object, errors)
+}
+
+fn finish(target: &Target, object: &Value, errors: Vec<FieldError>) -> Result<()> {
+    if errors.is_empty() {
+        return Ok(());
+    }
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    Err(ApiError::Invalid { subject: target.kind_subject(name), errors })
+}

@@ -1,0 +1,95 @@
+//! Request bodies: bounded, in JSON or YAML.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use http_body_util::{BodyExt as _, Limited};
+use serde_json::Value;
+
+use super::json;
+use crate::error::{ApiError, Result};
+use crate::verbs::Patch;
+
+/// Largest request body. Kubernetes has the same bound.
+const MAX_BODY: usize = 3 << 20;
+
+const OBJECT_TYPES: &str = "application/json, application/yaml";
+const PATCH_TYPES: &str = "application/json-patch+json, application/merge-patch+json, \
+    application/strategic-merge-patch+json, application/apply-patch+yaml";
+
+/// Reads a body to its end, or to the limit.
+pub(super) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    let announced = headers.get(http::header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    if announced.and_then(|value| value.parse::<u64>().ok()).is_some_and(|length| length > MAX_BODY as u64) {
+        return Err(ApiError::TooLarge(MAX_BODY));
+    }
+    let body = body.map_err(|error| BodyError(error.to_string()));
+    match Limited::new(body, MAX_BODY).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ApiError::TooLarge(MAX_BODY)),
+        Err(error) => Err(ApiError::BadRequest(format!("the body of the request cannot be read: {error}"))),
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct BodyError(String);
+
+fn media_type(headers: &HeaderMap) -> &str {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim()
+}
+
+fn malformed(error: impl std::fmt::Display) -> ApiError {
+    ApiError::BadRequest(format!("the body of the request cannot be decoded: {error}"))
+}
+
+fn yaml(bytes: &[u8]) -> Result<Value> {
+    let text = std::str::from_utf8(bytes).map_err(malformed)?;
+    serde_saphyr::from_str(text).map_err(malformed)
+}
+
+/// An object, and the fields in it that stand twice.
+pub(super) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<(Value, Vec<String>)> {
+    match media_type(headers) {
+        "" | "application/json" | "*/*" => json::parse(bytes).map_err(malformed),
+        "application/yaml" => Ok((yaml(bytes)?, Vec::new())),
+        _ => Err(ApiError::UnsupportedMediaType(OBJECT_TYPES)),
+    }
+}
+
+/// A patch, and the fields in it that stand twice.
+pub(super) fn patch(headers: &HeaderMap, bytes: Bytes, force: bool) -> Result<(Patch, Vec<String>)> {
+    let parse = |bytes: &[u8]| {
+        let (value, duplicates) = json::parse(bytes).map_err(malformed)?;
+        if value.is_object() {
+            Ok((value, duplicates))
+        } else {
+            Err(malformed("a merge patch must be a JSON object"))
+        }
+    };
+    match media_type(headers) {
+        "application/json-patch+json" => Ok((Patch::Json(bytes), Vec::new())),
+        "application/merge-patch+json" => parse(&bytes).map(|(value, twice)| (Patch::Merge(value), twice)),
+        "application/strategic-merge-patch+json" => {
+            parse(&bytes).map(|(value, twice)| (Patch::Strategic(value), twice))
+        }
+        "application/apply-patch+yaml" => {
+            // Most clients send JSON under this type; YAML is tried when it is not.
+            let (config, twice) = match json::parse(&bytes) {
+                Ok(parsed) => parsed,
+                Err(_) => (yaml(&bytes)?, Vec::new()),
+            };
+            if !config.is_object() {
+                return Err(malformed("an applied configuration must be an object"));
+            }
+            Ok((Patch::Apply { config, force }, twice))
+        }
+        _ => Err(ApiError::UnsupportedMediaType(PATCH_TYPES)),
+    }
+}

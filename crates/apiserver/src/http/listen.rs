@@ -1,0 +1,146 @@
+//! The network side: TLS, connections, and an orderly end.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::from_network;
+use crate::server::ApiServer;
+
+/// A client that has not finished its handshake or its request head by then is let go.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long open requests get to end after the stop. Watches never end by themselves.
+const DRAIN: Duration = Duration::from_secs(2);
+/// Streams on one HTTP/2 connection: a controller holds one per watch.
+const MAX_STREAMS: u32 = 1000;
+
+/// What the server shows to clients.
+#[derive(Clone)]
+pub struct Tls(Arc<rustls::ServerConfig>);
+
+/// Why the server cannot listen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// A certificate or key is not PEM.
+    #[error("the certificate or key is not valid PEM")]
+    Pem(#[source] rustls::pki_types::pem::Error),
+    /// Certificate and key do not work together.
+    #[error("the certificate and key cannot be used")]
+    Tls(#[source] rustls::Error),
+    /// The socket is of no more use.
+    #[error("cannot accept connections")]
+    Accept(#[source] std::io::Error),
+}
+
+impl Tls {
+    /// A certificate chain and its key, as PEM text.
+    pub fn from_pem(certificates: &str, key: &str) -> Result<Self, ListenError> {
+        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificates.as_bytes())
+            .collect::<Result<_, _>>()
+            .map_err(ListenError::Pem)?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(ListenError::Pem)?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(ListenError::Tls)?;
+        let mut config =
+            builder.with_no_client_auth().with_single_cert(chain, key).map_err(ListenError::Tls)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self(Arc::new(config)))
+    }
+}
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+/// Serves `server` on `listener` until `stop` is ready; then takes no more connections, gives open requests a
+/// moment to end, and returns.
+pub async fn serve(
+    server: ApiServer,
+    listener: TcpListener,
+    tls: Tls,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ListenError> {
+    let acceptor = TlsAcceptor::from(tls.0);
+    let connections = GracefulShutdown::new();
+    let mut tasks = tokio::task::JoinSet::new();
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let (stream, peer) = tokio::select! {
+            biased;
+            () = &mut stop => break,
+            Some(_) = tasks.join_next() => continue,
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) => accepted,
+                Err(error) if is_passing(&error) => {
+                    tracing::warn!(%error, "connection not accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+                Err(error) => return Err(ListenError::Accept(error)),
+            },
+        };
+        let watcher = connections.watcher();
+        tasks.spawn(connection(server.clone(), acceptor.clone(), stream, peer, watcher));
+    }
+    drop(listener);
+    if tokio::time::timeout(DRAIN, connections.shutdown()).await.is_err() {
+        tracing::debug!("open watches are cut");
+    }
+    tasks.shutdown().await;
+    Ok(())
+}
+
+/// Errors of one connection, or of too many at once, not of the socket.
+fn is_passing(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    const TOO_MANY_OPEN_FILES: [i32; 2] = [23, 24];
+    matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted)
+        || error.raw_os_error().is_some_and(|code| TOO_MANY_OPEN_FILES.contains(&code))
+}
+
+async fn connection(
+    server: ApiServer,
+    acceptor: TlsAcceptor,
+    stream: tokio::net::TcpStream,
+    peer: SocketAddr,
+    watcher: hyper_util::server::graceful::Watcher,
+) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%peer, %error, "no delay not set");
+    }
+    let stream = match tokio::time::timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return tracing::debug!(%peer, %error, "handshake failed"),
+        Err(_) => return tracing::debug!(%peer, "handshake timed out"),
+    };
+    let service = hyper::service::service_fn(move |request| {
+        let shared = server.0.clone();
+        async move { Ok::<_, std::convert::Infallible>(from_network(&shared, request).await) }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_STREAMS)
+        .keep_alive_interval(Duration::from_secs(30))
+        .keep_alive_timeout(Duration::from_secs(20));
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    if let Err(error) = watcher.watch(connection.into_owned()).await {
+        tracing::debug!(%peer, %error, "connection ended");
+    }
+}

@@ -1,0 +1,170 @@
+//! HTTP: from a request to a verb, and from its answer to a response.
+//!
+//! The way of a request, in order: plane from the path ([`route`]), caller from the token (`auth`), resource from
+//! the rest of the path, body and options ([`body`], [`query`]), verb, answer in the form that was asked for ([`negotiate`], [`respond`]).
+//! In-process requests ([`PlaneService`]) skip the first two: their plane and caller are fixed.
+
+mod body;
+mod json;
+mod listen;
+mod negotiate;
+mod query;
+mod resource;
+mod respond;
+mod route;
+mod stream;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+
+use crate::auth::Identity;
+use crate::error::{ApiError, Result, Subject};
+use crate::planes::{Plane, PlaneName};
+use crate::registry::definition::GroupVersion;
+use crate::registry::discovery;
+use crate::server::{ApiServer, Shared};
+pub use listen::{ListenError, Tls, serve};
+pub use respond::Body;
+pub use route::PlaneRoute;
+
+/// An in-process way to one plane for one identity: a tower service that any HTTP client can stand on.
+#[derive(Clone, Debug)]
+pub struct PlaneService {
+    server: ApiServer,
+    plane: PlaneName,
+    identity: Identity,
+}
+
+impl PlaneService {
+    pub(crate) fn new(server: ApiServer, plane: PlaneName, identity: Identity) -> Self {
+        Self { server, plane, identity }
+    }
+}
+
+impl<B> tower::Service<Request<B>> for PlaneService
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let Self { server, plane, identity } = self.clone();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let path = parts.uri.path().to_owned();
+            let answer = match server.0.planes.find(&plane) {
+                Some(plane) => in_plane(&server.0, &plane, identity, &path, &parts, body).await,
+                None => Err(ApiError::NoSuchPath),
+            };
+            Ok(answer.unwrap_or_else(|error| respond::error(&error)))
+        })
+    }
+}
+
+/// Answers a request that came over the network.
+pub(crate) async fn from_network<B>(shared: &Arc<Shared>, request: Request<B>) -> Response<Body>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    let (parts, body) = request.into_parts();
+    let answer = async {
+        let path = parts.uri.path();
+        if matches!(path, "/healthz" | "/livez" | "/readyz") && parts.method == Method::GET {
+            return Ok(respond::text("ok"));
+        }
+        let (name, rest) = route::plane_of(&shared.options, path);
+        let token = parts
+            .headers
+            .get(http::header::AUTHORIZATION)
+            .and_then(|value| value.to_str().ok())
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, token)| token.trim());
+        // A name that no plane can have is answered like a plane that the caller may not enter.
+        let identity = match (&name, shared.tokens.identify(token)) {
+            (_, None) => return Err(ApiError::Unauthorized),
+            (Some(name), Some(holder)) if holder.opens(name) => holder.identity,
+            _ => return Err(refused()),
+        };
+        let plane = name.and_then(|name| shared.planes.find(&name)).ok_or(ApiError::NoSuchPath)?;
+        in_plane(shared, &plane, identity, rest, &parts, body).await
+    };
+    answer.await.unwrap_or_else(|error| respond::error(&error))
+}
+
+/// The one answer for every plane that a token does not open, whether it exists or not.
+fn refused() -> ApiError {
+    let message = "forbidden: the credentials are not valid for this control plane".to_owned();
+    ApiError::Forbidden { subject: Subject::default(), message, causes: Vec::new() }
+}
+
+/// Answers a request to a plane; `path` is relative to it.
+async fn in_plane<B>(
+    shared: &Arc<Shared>,
+    plane: &Arc<Plane>,
+    identity: Identity,
+    path: &str,
+    parts: &http::request::Parts,
+    body: B,
+) -> Result<Response<Body>>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    let segments = route::segments(path)?;
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    if let Some((group, version, rest)) = route::resource_segments(&segments) {
+        return resource::serve(shared, plane, identity, (group, version), rest, parts, body).await;
+    }
+    if parts.method != Method::GET {
+        return Err(ApiError::NoSuchPath);
+    }
+    let registry = plane.registry();
+    let json = |value: Option<serde_json::Value>| {
+        value.map(|v| respond::json(&parts.headers, &v)).ok_or(ApiError::NoSuchPath)
+    };
+    let gv =
+        |group: &str, version: &str| GroupVersion { group: group.to_owned(), version: version.to_owned() };
+    let aggregated = negotiate::aggregated_discovery(&parts.headers);
+    let document = |bytes: Option<Bytes>| {
+        bytes
+            .map(|bytes| respond::bytes(&parts.headers, bytes, "application/json"))
+            .ok_or(ApiError::NoSuchPath)
+    };
+    match segments.as_slice() {
+        ["version"] => json(Some(discovery::version())),
+        ["healthz" | "livez" | "readyz"] => Ok(respond::text("ok")),
+        ["api"] if aggregated => {
+            Ok(respond::aggregated(&parts.headers, &discovery::aggregated(&registry, true)))
+        }
+        ["apis"] if aggregated => {
+            Ok(respond::aggregated(&parts.headers, &discovery::aggregated(&registry, false)))
+        }
+        ["api"] => json(Some(discovery::core_versions())),
+        ["apis"] => json(Some(discovery::group_list(&registry))),
+        ["api", version] => json(discovery::resource_list(&registry, &gv("", version))),
+        ["apis", group] => json(discovery::group(&registry, group)),
+        ["apis", group, version] => json(discovery::resource_list(&registry, &gv(group, version))),
+        ["openapi", "v3"] => document(Some(registry.openapi_index())),
+        ["openapi", "v3", "api", version] => document(registry.openapi(&gv("", version))),
+        ["openapi", "v3", "apis", group, version] => document(registry.openapi(&gv(group, version))),
+        _ => Err(ApiError::NoSuchPath),
+    }
+}

@@ -1,0 +1,274 @@
+//! Requests to resources: from method and path to a verb, and its answer in the wanted form.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::negotiate::{Encoding, Form, Shape, form};
+use super::query::Query;
+use super::route::{Place, place};
+use super::{body, respond, stream};
+use crate::auth::Identity;
+use crate::error::{ApiError, Result};
+use crate::planes::Plane;
+use crate::server::Shared;
+use crate::store::{Object, ObjectKey};
+use crate::table::{IncludeObject, partial_object_metadata};
+use crate::verbs::{self, Deleted, Listed, Part, Patch, Served, Target, Written};
+
+type Answer = Result<Response<respond::Body>>;
+
+/// What an answer needs beside the target.
+struct Exchange<'a> {
+    target: Target,
+    parts: &'a http::request::Parts,
+    query: Query,
+    form: Form,
+}
+
+/// Answers a request to a resource of `group` and `version`.
+pub(super) async fn serve<B>(
+    shared: &Arc<Shared>,
+    plane: &Arc<Plane>,
+    identity: Identity,
+    (group, version): (&str, &str),
+    segments: &[&str],
+    parts: &http::request::Parts,
+    request_body: B,
+) -> Answer
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    let place = place(segments)?;
+    let registry = plane.registry();
+    let resource = registry.find(group, version, place.plural).ok_or(ApiError::NoSuchPath)?;
+    if place.namespace.is_some() && !resource.def.namespaced {
+        return Err(ApiError::NoSuchPath);
+    }
+    if place.name.is_some() && place.namespace.is_none() && resource.def.namespaced {
+        return Err(ApiError::NoSuchPath);
+    }
+    let part = match place.subresource {
+        None => Part::Main,
+        Some("status") if resource.def.status => Part::Status,
+        Some("scale") if resource.def.scale.is_some() => Part::Scale,
+        Some("finalize") if resource.is_namespace() => Part::Finalize,
+        Some(_) => return Err(ApiError::NoSuchPath),
+    };
+    let form = form(&parts.headers)?;
+    let target = Target::new(shared, plane, resource, identity);
+    let exchange = Exchange { target, parts, query: Query::parse(parts.uri.query()), form };
+    let key = place.name.map(|name| ObjectKey::new(place.namespace.unwrap_or_default(), name));
+    match (&parts.method, key, part) {
+        (&Method::GET, None, Part::Main) => exchange.list_or_watch(&place),
+        (&Method::GET, Some(_), Part::Main) if exchange.query.is_watch()? => exchange.watch(&place),
+        (&Method::GET, Some(key), Part::Scale) => exchange.object(&verbs::get_scale(&exchange.target, &key)?),
+        (&Method::GET, Some(key), Part::Main | Part::Status) => {
+            let revision = exchange.query.revision()?;
+            exchange.object(&verbs::get(&exchange.target, &key, revision)?)
+        }
+        (method, key, part) => {
+            let body = body::read(&parts.headers, request_body).await?;
+            match (method, key, part) {
+                (&Method::POST, None, Part::Main) => exchange.create(&place, &body).await,
+                (&Method::PUT, Some(key), part) => exchange.update(&key, part, &body).await,
+                (&Method::PATCH, Some(key), part @ (Part::Main | Part::Status | Part::Scale)) => {
+                    exchange.patch(&key, part, body).await
+                }
+                (&Method::DELETE, Some(key), Part::Main) => exchange.delete(&key, &body).await,
+                (&Method::DELETE, None, Part::Main) => exchange.delete_collection(&place, &body).await,
+                _ => Err(not_allowed()),
+            }
+        }
+    }
+}
+
+fn not_allowed() -> ApiError {
+    ApiError::MethodNotAllowed("the server does not allow this method on the requested resource".to_owned())
+}
+
+impl Exchange<'_> {
+    fn list_or_watch(&self, place: &Place<'_>) -> Answer {
+        if self.query.is_watch()? {
+            return self.watch(place);
+        }
+        let options = self.query.list(place.namespace, &self.target.resource.def.selectable_fields)?;
+        self.listed(&verbs::list(&self.target, &options)?)
+    }
+
+    fn watch(&self, place: &Place<'_>) -> Answer {
+        let known = &self.target.resource.def.selectable_fields;
+        let random = &self.target.shared.options.random;
+        let options = self.query.watch(place.namespace, place.name, known, random)?;
+        let include = self.query.include_object()?;
+        if self.form.encoding != Encoding::Json {
+            return Err(ApiError::NotAcceptable("application/json"));
+        }
+        let encoder = stream::Encoder::new(self.target.clone(), self.form.shape, include);
+        let events = verbs::watch::watch(self.target.clone(), options)?;
+        Ok(respond::stream(encoder.encode(events)))
+    }
+
+    async fn create(&self, place: &Place<'_>, body: &[u8]) -> Answer {
+        if self.target.resource.def.namespaced && place.namespace.is_none() {
+            return Err(not_allowed());
+        }
+        let (object, duplicates) = body::object(&self.parts.headers, body)?;
+        let options = self.query.write(&self.parts.headers, Part::Main, duplicates)?;
+        self.written(verbs::create(&self.target, place.namespace, object, &options).await?)
+    }
+
+    async fn update(&self, key: &ObjectKey, part: Part, body: &[u8]) -> Answer {
+        let (object, duplicates) = body::object(&self.parts.headers, body)?;
+        let options = self.query.write(&self.parts.headers, part, duplicates)?;
+        self.written(match part {
+            Part::Scale => verbs::update_scale(&self.target, key, object, &options).await?,
+            _ => verbs::update(&self.target, key, object, &options).await?,
+        })
+    }
+
+    async fn patch(&self, key: &ObjectKey, part: Part, body: Bytes) -> Answer {
+        let (patch, duplicates) = body::patch(&self.parts.headers, body, self.query.force()?)?;
+        if matches!(patch, Patch::Apply { .. }) {
+            self.query.require_manager()?;
+        }
+        let options = self.query.write(&self.parts.headers, part, duplicates)?;
+        self.written(match part {
+            Part::Scale => verbs::patch_scale(&self.target, key, patch, &options).await?,
+            _ => verbs::patch(&self.target, key, patch, &options).await?,
+        })
+    }
+
+    fn delete_body(&self, body: &[u8]) -> Result<Option<Value>> {
+        if body.is_empty() {
+            return Ok(None);
+        }
+        let (options, _) = body::object(&self.parts.headers, body)?;
+        match options["kind"].as_str() {
+            None | Some("DeleteOptions") if options.is_object() => Ok(Some(options)),
+            _ => Err(ApiError::BadRequest("the body of a delete must be a DeleteOptions object".to_owned())),
+        }
+    }
+
+    async fn delete(&self, key: &ObjectKey, body: &[u8]) -> Answer {
+        let options = self.query.delete(self.delete_body(body)?.as_ref())?;
+        match verbs::delete(&self.target, key, &options).await? {
+            Deleted::Pending(object) => Ok(respond::with_code(self.object(&object)?, StatusCode::ACCEPTED)),
+            Deleted::Gone(object) => {
+                let table = &self.target.resource.table;
+                self.value(&json!({
+                    "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+                    "details": {
+                        "name": &*object.meta.key.name, "group": table.group, "kind": table.resource, "uid": &*object.meta.uid,
+                    },
+                }))
+            }
+        }
+    }
+
+    async fn delete_collection(&self, place: &Place<'_>, body: &[u8]) -> Answer {
+        if self.target.resource.def.namespaced && place.namespace.is_none() {
+            return Err(not_allowed());
+        }
+        let picked = self.query.list(place.namespace, &self.target.resource.def.selectable_fields)?;
+        let options = self.query.delete(self.delete_body(body)?.as_ref())?;
+        let objects = verbs::delete_collection(&self.target, &picked, &options).await?;
+        let revision = self.target.plane.store.revision();
+        self.listed(&Listed { objects, revision, continue_token: None, remaining: None })
+    }
+
+    fn written(&self, written: Written) -> Answer {
+        let mut response = self.object(&written.object)?;
+        if written.created {
+            *response.status_mut() = StatusCode::CREATED;
+        }
+        respond::warn(&mut response, &written.warnings);
+        Ok(response)
+    }
+
+    fn value(&self, value: &Value) -> Answer {
+        self.bytes(respond::serialise(value))
+    }
+
+    /// Ready JSON in the wanted encoding.
+    fn bytes(&self, json: Bytes) -> Answer {
+        let headers = &self.parts.headers;
+        match self.form.encoding {
+            Encoding::Json => Ok(respond::bytes(headers, json, "application/json")),
+            Encoding::Yaml => {
+                let value: Value =
+                    serde_json::from_slice(&json).map_err(|e| ApiError::Internal(e.to_string()))?;
+                let text = serde_saphyr::to_string(&value).map_err(|e| ApiError::Internal(e.to_string()))?;
+                Ok(respond::bytes(headers, text.into(), "application/yaml"))
+            }
+        }
+    }
+
+    /// One object in the wanted shape.
+    fn object(&self, object: &Served) -> Answer {
+        match self.form.shape {
+            Shape::Plain => self.bytes(object.bytes()),
+            Shape::Metadata => self.value(&partial_object_metadata(&object.value())),
+            Shape::Table => {
+                let value = object.value();
+                let metadata = json!({ "resourceVersion": value["metadata"]["resourceVersion"] });
+                let include = self.query.include_object()?;
+                self.value(&self.table(metadata, std::iter::once(value), include))
+            }
+        }
+    }
+
+    fn table(&self, metadata: Value, objects: impl Iterator<Item = Value>, include: IncludeObject) -> Value {
+        let printer = &self.target.resource.printer;
+        let now = self.target.shared.options.clock.now();
+        let rows = objects.map(|object| printer.row(&object, include, now)).collect();
+        printer.table(metadata, rows, true)
+    }
+
+    /// A list in the wanted shape.
+    fn listed(&self, listed: &Listed) -> Answer {
+        let mut metadata = json!({ "resourceVersion": listed.revision.to_string() });
+        if let Some(token) = &listed.continue_token {
+            metadata["continue"] = json!(token);
+        }
+        if let Some(remaining) = listed.remaining {
+            metadata["remainingItemCount"] = json!(remaining);
+        }
+        let version = |object: &Arc<Object>| self.target.in_version(object);
+        match self.form.shape {
+            Shape::Table => {
+                let include = self.query.include_object()?;
+                self.value(&self.table(metadata, listed.objects.iter().map(|o| version(o).value()), include))
+            }
+            Shape::Metadata => {
+                let items = listed.objects.iter().map(|o| partial_object_metadata(&version(o).value()));
+                self.value(&json!({
+                    "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata,
+                    "items": items.collect::<Vec<_>>(),
+                }))
+            }
+            Shape::Plain => {
+                let def = &self.target.resource.def;
+                let mut out =
+                    Vec::with_capacity(256 + listed.objects.iter().map(|o| o.bytes.len() + 1).sum::<usize>());
+                let head = json!({ "apiVersion": def.gv.to_string(), "kind": def.names.list_kind, "metadata": metadata });
+                let head = head.to_string();
+                out.extend_from_slice(head.trim_end_matches('}').as_bytes());
+                // `metadata` closes with a brace of its own.
+                out.extend_from_slice(b"},\"items\":[");
+                for (i, object) in listed.objects.iter().enumerate() {
+                    if i > 0 {
+                        out.push(b',');
+                    }
+                    out.extend_from_slice(&version(object).bytes());
+                }
+                out.extend_from_slice(b"]}");
+                self.bytes(out.into())
+            }
+        }
+    }
+}

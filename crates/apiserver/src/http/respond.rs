@@ -1,0 +1,124 @@
+//! Responses: bodies, headers, compression.
+
+use std::convert::Infallible;
+use std::io::Write as _;
+
+use bytes::Bytes;
+use futures::Stream;
+use http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use serde_json::Value;
+
+use crate::error::ApiError;
+
+/// The body of every response.
+pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// Answers of this size and more are compressed for clients that take gzip, as Kubernetes does.
+const COMPRESS_FROM: usize = 128 * 1024;
+
+fn full(bytes: Bytes) -> Body {
+    Full::new(bytes).boxed_unsync()
+}
+
+/// Plain text.
+pub(super) fn text(text: &'static str) -> Response<Body> {
+    let mut response = Response::new(full(Bytes::from_static(text.as_bytes())));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// A JSON value.
+pub(super) fn json(request: &HeaderMap, value: &Value) -> Response<Body> {
+    bytes(request, serialise(value), "application/json")
+}
+
+pub(super) fn serialise(value: &Value) -> Bytes {
+    serde_json::to_vec(value).expect("a value always serialises into memory").into()
+}
+
+/// Aggregated discovery has a content type of its own.
+pub(super) fn aggregated(request: &HeaderMap, value: &Value) -> Response<Body> {
+    bytes(request, serialise(value), "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+}
+
+/// Ready bytes.
+pub(super) fn bytes(request: &HeaderMap, bytes: Bytes, content_type: &'static str) -> Response<Body> {
+    let compressed = (bytes.len() >= COMPRESS_FROM && takes_gzip(request)).then(|| gzip(&bytes)).flatten();
+    let gzipped = compressed.is_some();
+    let mut response = Response::new(full(compressed.unwrap_or(bytes)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
+    if gzipped {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+fn takes_gzip(request: &HeaderMap) -> bool {
+    let values = request.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(|value| value.split(','))
+        .any(|coding| coding.split(';').next().map(str::trim) == Some("gzip"))
+}
+
+fn gzip(bytes: &[u8]) -> Option<Bytes> {
+    let mut encoder =
+        flate2::write::GzEncoder::new(Vec::with_capacity(bytes.len() / 8), flate2::Compression::fast());
+    encoder.write_all(bytes).ok()?;
+    Some(encoder.finish().ok()?.into())
+}
+
+/// A stream of watch events.
+pub(super) fn stream(frames: impl Stream<Item = Bytes> + Send + 'static) -> Response<Body> {
+    use futures::StreamExt as _;
+    let body = StreamBody::new(frames.map(|bytes| Ok::<_, Infallible>(Frame::data(bytes)))).boxed_unsync();
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// A failed request.
+pub(super) fn error(error: &ApiError) -> Response<Body> {
+    if let ApiError::Internal(_) = error {
+        tracing::error!(%error, "request failed");
+    }
+    let mut response = json(&HeaderMap::new(), &error.to_status());
+    *response.status_mut() = error.code();
+    match error {
+        ApiError::Unauthorized => {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        ApiError::ResourceVersionTooLarge { .. } => {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        _ => {}
+    }
+    response
+}
+
+/// Puts warnings into the headers, where kubectl shows them.
+pub(super) fn warn(response: &mut Response<Body>, warnings: &[String]) {
+    const MOST: usize = 32;
+    for warning in warnings.iter().take(MOST) {
+        let printable: String = warning.chars().filter(|c| !c.is_control()).take(512).collect();
+        let quoted = printable.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(http::header::WARNING, value);
+        }
+    }
+}
+
+/// The same with another status code.
+pub(super) fn with_code(mut response: Response<Body>, code: StatusCode) -> Response<Body> {
+    *response.status_mut() = code;
+    response
+}

@@ -1,0 +1,143 @@
+//! Planes: isolated control planes that share nothing but the process, its definitions and its revision counter.
+//!
+//! Guarantees: a request acts on exactly one plane, fixed before anything else is decided; nothing read or written through
+//! one plane touches another; dropping a plane frees its objects and ends its watches.
+
+mod template;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::meta::NameRule;
+use crate::registry::{APIEXTENSIONS, Definitions, Registry};
+use crate::store::{GroupResource, PlaneStore, Revisions};
+pub use template::{PlaneTemplate, TemplateError};
+
+/// The name of a plane: a DNS subdomain.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PlaneName(Arc<str>);
+
+impl PlaneName {
+    /// Checks the shape of `name`.
+    pub fn new(name: &str) -> Result<Self, PlaneError> {
+        match NameRule::Subdomain.problem(name) {
+            Some(_) => Err(PlaneError::BadName(name.chars().take(64).collect())),
+            None => Ok(Self(name.into())),
+        }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PlaneName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a plane cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlaneError {
+    /// The name is not a DNS subdomain.
+    #[error("{0:?} is not a plane name: lower case letters, digits, '-' and '.' only")]
+    BadName(String),
+    /// There is one of that name.
+    #[error("plane {0} exists already")]
+    Exists(PlaneName),
+}
+
+/// One control plane.
+#[derive(Debug)]
+pub struct Plane {
+    name: PlaneName,
+    /// Its objects.
+    pub(crate) store: PlaneStore,
+    registry: RwLock<Arc<Registry>>,
+    reloading: Mutex<()>,
+}
+
+impl Plane {
+    pub(crate) fn new(name: PlaneName, revisions: Arc<Revisions>) -> Self {
+        let registry = RwLock::new(Registry::built_in());
+        Self { name, store: PlaneStore::new(revisions), registry, reloading: Mutex::default() }
+    }
+
+    fn from_template(name: PlaneName, template: &Plane) -> Self {
+        let registry = RwLock::new(template.registry());
+        let store = PlaneStore::from_template(&template.store);
+        Self { name, store, registry, reloading: Mutex::default() }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &PlaneName {
+        &self.name
+    }
+
+    /// How many objects it has, by resource.
+    pub fn counts(&self) -> BTreeMap<GroupResource, usize> {
+        self.store.counts()
+    }
+
+    /// What it serves at present.
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        self.registry.read().clone()
+    }
+
+    /// Brings what it serves in line with its CRDs. Called after each change of one, before the change is answered.
+    pub(crate) fn reload(&self, definitions: &Definitions) {
+        let _one_at_a_time = self.reloading.lock();
+        let crds = GroupResource::new(APIEXTENSIONS, "customresourcedefinitions");
+        let (objects, _) = self.store.list(&crds, None, |_| true);
+        let mut terminating = BTreeSet::new();
+        let mut compiled = Vec::with_capacity(objects.len());
+        for object in objects {
+            match definitions.compile(&object.value()) {
+                Ok(crd) => {
+                    if object.meta.deleting {
+                        terminating.extend(crd.resources.iter().map(|resource| resource.table.clone()));
+                    }
+                    compiled.push(crd);
+                }
+                Err(errors) => {
+                    tracing::error!(plane = %self.name, crd = %object.meta.key.name, ?errors, "stored CRD does not compile");
+                }
+            }
+        }
+        *self.registry.write() = Arc::new(Registry::with_custom(&compiled, terminating));
+    }
+}
+
+/// The planes of a server, by name.
+#[derive(Debug, Default)]
+pub(crate) struct Planes(RwLock<BTreeMap<PlaneName, Arc<Plane>>>);
+
+impl Planes {
+    pub(crate) fn find(&self, name: &PlaneName) -> Option<Arc<Plane>> {
+        self.0.read().get(name).cloned()
+    }
+
+    pub(crate) fn names(&self) -> Vec<PlaneName> {
+        self.0.read().keys().cloned().collect()
+    }
+
+    pub(crate) fn add(&self, plane: Plane) -> Result<Arc<Plane>, PlaneError> {
+        use std::collections::btree_map::Entry;
+        match self.0.write().entry(plane.name.clone()) {
+            Entry::Occupied(entry) => Err(PlaneError::Exists(entry.key().clone())),
+            Entry::Vacant(entry) => Ok(entry.insert(Arc::new(plane)).clone()),
+        }
+    }
+
+    pub(crate) fn drop_plane(&self, name: &PlaneName) -> bool {
+        let Some(plane) = self.0.write().remove(name) else { return false };
+        plane.store.clear();
+        true
+    }
+}

@@ -1,0 +1,67 @@
+//! Templates: a plane's first objects and definitions, prepared once and shared by every plane that is made from them.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Plane, PlaneName};
+use crate::auth::Identity;
+use crate::error::ApiError;
+use crate::server::Shared;
+use crate::verbs::{self, WriteOptions};
+
+/// Namespaces that every plane starts with.
+const NAMESPACES: [&str; 2] = ["default", "kube-system"];
+
+/// What planes start with: namespaces and CRDs. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct PlaneTemplate(Arc<Plane>);
+
+/// An object of a template was refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{what} in the template")]
+pub struct TemplateError {
+    what: String,
+    #[source]
+    source: ApiError,
+}
+
+impl PlaneTemplate {
+    pub(crate) async fn new(shared: &Arc<Shared>, crds: &[Value]) -> Result<Self, TemplateError> {
+        let name = PlaneName::new("template").expect("a plain word is a plane name");
+        let plane = Arc::new(Plane::new(name, shared.revisions.clone()));
+        for namespace in NAMESPACES {
+            let object =
+                json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
+            put(shared, &plane, object, "namespaces").await?;
+        }
+        for crd in crds {
+            put(shared, &plane, crd.clone(), "customresourcedefinitions").await?;
+        }
+        Ok(Self(plane))
+    }
+
+    pub(crate) fn make(&self, name: PlaneName) -> Plane {
+        Plane::from_template(name, &self.0)
+    }
+}
+
+async fn put(
+    shared: &Arc<Shared>,
+    plane: &Arc<Plane>,
+    object: Value,
+    plural: &str,
+) -> Result<(), TemplateError> {
+    let what = format!("{plural} {}", object["metadata"]["name"]);
+    let registry = plane.registry();
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let made = match registry.find_kind(api_version, kind) {
+        Some(resource) => {
+            let target = verbs::Target::new(shared, plane, resource, Identity::server());
+            verbs::create(&target, None, object, &WriteOptions::by("apiserver")).await
+        }
+        None => Err(ApiError::NoSuchPath),
+    };
+    made.map(drop).map_err(|source| TemplateError { what, source })
+}

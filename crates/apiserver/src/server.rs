@@ -1,0 +1,130 @@
+//! The server: planes, tokens and the background work that keeps them in order.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::auth::{Identity, Tokens};
+use crate::clock::{Clock, Random, SystemClock};
+use crate::http::{PlaneRoute, PlaneService};
+use crate::lifecycle;
+use crate::planes::{Plane, PlaneError, PlaneName, PlaneTemplate, Planes, TemplateError};
+use crate::registry::Definitions;
+use crate::store::{CommitError, Event, Revisions, Write};
+
+/// How a server is set up.
+#[derive(Clone)]
+pub struct Options {
+    /// Where the time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Where uids, name suffixes and jitter come from.
+    pub random: Random,
+    /// The plane that bare paths (`/api/…`, `/apis/…`) belong to.
+    pub root_plane: PlaneName,
+    /// Further path prefixes that lead to planes, beside `/planes/<name>/…`.
+    pub routes: Vec<PlaneRoute>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock),
+            random: Random::from_os(),
+            root_plane: PlaneName::new("core").expect("a plain word is a plane name"),
+            routes: Vec::new(),
+        }
+    }
+}
+
+/// State that every request shares.
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) revisions: Arc<Revisions>,
+    pub(crate) definitions: Definitions,
+    pub(crate) tokens: Tokens,
+    pub(crate) planes: Planes,
+    pub(crate) lifecycle: lifecycle::Queue,
+}
+
+impl Shared {
+    /// The one way by which objects change: commits, keeps definitions current, and tells the background work.
+    pub(crate) async fn commit(&self, plane: &Arc<Plane>, write: Write) -> Result<Arc<Event>, CommitError> {
+        let is_crd = write.resource.resource == "customresourcedefinitions";
+        let resource = write.resource.clone();
+        let event = plane.store.commit(write).await?;
+        if is_crd {
+            plane.reload(&self.definitions);
+        }
+        self.lifecycle.notice(plane, &resource, &event);
+        Ok(event)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.lifecycle.close();
+    }
+}
+
+/// An API server that hosts control planes. Cheap to clone; the planes live as long as any clone does.
+#[derive(Clone)]
+pub struct ApiServer(pub(crate) Arc<Shared>);
+
+impl ApiServer {
+    /// A server without planes. Must be called inside a Tokio runtime: garbage collection runs as a task of it,
+    /// and ends with the last clone of the server.
+    pub fn new(options: Options) -> Self {
+        let first = u64::try_from(options.clock.now().as_microsecond()).unwrap_or(0);
+        let shared = Arc::new_cyclic(|weak| Shared {
+            options,
+            revisions: Arc::new(Revisions::starting_at(first)),
+            definitions: Definitions::default(),
+            tokens: Tokens::default(),
+            planes: Planes::default(),
+            lifecycle: lifecycle::start(weak.clone()),
+        });
+        Self(shared)
+    }
+
+    /// Prepares what planes start with: the usual namespaces and these CRDs.
+    pub async fn template(&self, crds: &[Value]) -> Result<PlaneTemplate, TemplateError> {
+        PlaneTemplate::new(&self.0, crds).await
+    }
+
+    /// Makes a plane.
+    pub fn create_plane(&self, name: PlaneName, template: &PlaneTemplate) -> Result<Arc<Plane>, PlaneError> {
+        self.0.planes.add(template.make(name))
+    }
+
+    /// Finds a plane.
+    pub fn plane(&self, name: &PlaneName) -> Option<Arc<Plane>> {
+        self.0.planes.find(name)
+    }
+
+    /// The names of all planes, in order.
+    pub fn plane_names(&self) -> Vec<PlaneName> {
+        self.0.planes.names()
+    }
+
+    /// Drops a plane with everything in it and ends its watches. Says whether there was one.
+    pub fn drop_plane(&self, name: &PlaneName) -> bool {
+        self.0.planes.drop_plane(name)
+    }
+
+    /// The bearer tokens that are accepted over the network.
+    pub fn tokens(&self) -> &Tokens {
+        &self.0.tokens
+    }
+
+    /// An in-process way to a plane, to be put under any HTTP client that takes a tower service
+    /// (`kube::Client::new(server.service(…), "default")`).
+    pub fn service(&self, plane: &PlaneName, identity: Identity) -> PlaneService {
+        PlaneService::new(self.clone(), plane.clone(), identity)
+    }
+}
+
+impl std::fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiServer").field("planes", &self.plane_names()).finish_non_exhaustive()
+    }
+}

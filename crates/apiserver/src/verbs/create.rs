@@ -1,0 +1,106 @@
+//! Create.
+
+use serde_json::{Value, json};
+
+use super::{Served, Target, WriteOptions, Written, namespaces};
+use crate::admission;
+use crate::error::{ApiError, Cause, Result};
+use crate::registry::APIEXTENSIONS;
+use crate::store::{Expect, GroupResource, Guard, ObjectKey};
+
+/// How often a generated name is drawn again when it is taken.
+const NAME_ATTEMPTS: usize = 8;
+
+/// Creates an object in `namespace` (none for cluster-scoped kinds).
+pub(crate) async fn create(
+    target: &Target,
+    namespace: Option<&str>,
+    mut object: Value,
+    options: &WriteOptions,
+) -> Result<Written> {
+    let mut warnings = admission::decode_shape(target, namespace, &mut object)?;
+    let generate = object["metadata"]["name"]
+        .as_str()
+        .unwrap_or_default()
+        .is_empty()
+        .then(|| object["metadata"]["generateName"].as_str().unwrap_or_default().to_owned());
+    admission::prepare_create(target, &mut object, options, &mut warnings)?;
+    let guards = guards(target, namespace);
+    for _ in 0..NAME_ATTEMPTS {
+        if let Some(prefix) = generate.as_deref().filter(|prefix| !prefix.is_empty()) {
+            object["metadata"]["name"] = json!(generated_name(target, prefix));
+        }
+        admission::validate_create(target, &object)?;
+        check_home(target, namespace)?;
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let key = ObjectKey::new(namespace.unwrap_or_default(), name);
+        if target.plane.store.get(&target.resource.table, &key).is_some() {
+            if generate.is_some() {
+                continue;
+            }
+            return Err(ApiError::AlreadyExists(target.subject(name)));
+        }
+        if options.dry_run {
+            return Ok(Written { object: Served::Value(object), created: true, warnings });
+        }
+        if let Some(event) = target.commit(object.clone(), Expect::Absent, false, guards.clone()).await? {
+            return Ok(Written { object: target.in_version(&event.object), created: true, warnings });
+        }
+    }
+    // Without a generated name the loop comes back here only if the namespace or the CRD is on its way out.
+    check_home(target, namespace)?;
+    Err(ApiError::AlreadyExists(target.subject(object["metadata"]["name"].as_str().unwrap_or_default())))
+}
+
+/// The prefix, cut so that the whole fits into 63 characters, and five random ones.
+fn generated_name(target: &Target, prefix: &str) -> String {
+    const KEEP: usize = 63 - 5;
+    let cut = (0..=KEEP.min(prefix.len())).rev().find(|&at| prefix.is_char_boundary(at)).unwrap_or(0);
+    format!("{}{}", &prefix[..cut], target.shared.options.random.suffix())
+}
+
+/// What must still hold when the object is committed.
+fn guards(target: &Target, namespace: Option<&str>) -> Vec<Guard> {
+    let namespace = namespace.map(|name| Guard::Living(namespaces(), ObjectKey::new("", name)));
+    let definition = (!target.resource.def.built_in).then(|| {
+        let table = &target.resource.table;
+        let name = format!("{}.{}", table.resource, table.group);
+        Guard::Living(
+            GroupResource::new(APIEXTENSIONS, "customresourcedefinitions"),
+            ObjectKey::new("", &name),
+        )
+    });
+    namespace.into_iter().chain(definition).collect()
+}
+
+/// Says in words why nothing can be made here: the namespace is absent or going, or the CRD is.
+fn check_home(target: &Target, namespace: Option<&str>) -> Result<()> {
+    if target.registry.is_terminating(&target.resource.table) {
+        let message = "create not allowed while custom resource definition is terminating";
+        return Err(ApiError::MethodNotAllowed(message.to_owned()));
+    }
+    let Some(namespace) = namespace else { return Ok(()) };
+    let subject = |name: &str| crate::error::Subject {
+        group: String::new(),
+        resource: "namespaces".to_owned(),
+        name: name.to_owned(),
+    };
+    let found = target.plane.store.get(&namespaces(), &ObjectKey::new("", namespace));
+    let found = found.ok_or_else(|| ApiError::NotFound(subject(namespace)))?;
+    if found.meta.deleting {
+        let table = target.subject("");
+        return Err(ApiError::Forbidden {
+            message: format!(
+                "{} is forbidden: unable to create new content in namespace {namespace} because it is being terminated",
+                table.resource
+            ),
+            subject: table,
+            causes: vec![Cause {
+                reason: "NamespaceTerminating".to_owned(),
+                message: format!("namespace {namespace} is being terminated"),
+                field: "metadata.namespace".to_owned(),
+            }],
+        });
+    }
+    Ok(())
+}

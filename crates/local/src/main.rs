@@ -1,0 +1,82 @@
+//! `compute-local`: the whole platform in one process, on loopback, with nothing to install.
+//!
+//! It hosts the planes (core, hub, one cell per city, projects) in the embedded API server and writes a kubeconfig with a
+//! context for each. Start reading at [`up`].
+
+mod data_dir;
+mod down;
+mod kubeconfig;
+mod planes;
+mod status;
+mod up;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use data_dir::DataDir;
+
+/// Runs the compute platform on this machine: control planes for a project, the hub and one cell per city, in
+/// one process, on loopback, with TLS and tokens.
+#[derive(Parser)]
+#[command(name = "compute-local", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Args)]
+struct Place {
+    /// Where credentials and state are kept [default: compute-local in your user data directory]
+    #[arg(long, value_name = "DIR", env = "COMPUTE_LOCAL_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start the platform and keep it running until Ctrl-C
+    #[command(after_help = up::EXAMPLES)]
+    Up {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        options: up::Options,
+    },
+    /// Stop the platform that runs with this data directory
+    Down {
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Show whether the platform runs, and its planes
+    Status {
+        #[command(flatten)]
+        place: Place,
+    },
+}
+
+fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("COMPUTE_LOG").unwrap_or_else(|_| "warn".into()),
+        )
+        .init();
+    match run(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[tokio::main]
+async fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Up { place, options } => up::run(&DataDir::find(place.data_dir)?, &options).await,
+        Command::Down { place } => down::run(&DataDir::find(place.data_dir)?).await,
+        Command::Status { place } => status::run(&DataDir::find(place.data_dir)?).await,
+    }
+}
