@@ -52,7 +52,7 @@ mod verbs;
 pub use auth::{Access, Identity, Tokens};
 pub use clock::{Clock, Random, SystemClock};
 pub use error::{ApiError, Cause, Subject};
-pub use http::{Body, ListenError, PlaneRoute, PlaneService, Tls, serve};
+pub use http::{Body, ListenError, NetworkService, PlaneRoute, PlaneService, Tls, serve};
 pub use pki::{Authority, Issued, PkiError};
 pub use planes::{Plane, PlaneError, PlaneName, PlaneTemplate, TemplateError};
 pub use server::{ApiServer, Options};

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::auth::{Identity, Tokens};
 use crate::clock::{Clock, Random, SystemClock};
-use crate::http::{PlaneRoute, PlaneService};
+use crate::http::{NetworkService, PlaneRoute, PlaneService};
 use crate::lifecycle;
 use crate::planes::{Plane, PlaneError, PlaneName, PlaneTemplate, Planes, TemplateError};
 use crate::registry::Definitions;
@@ -114,6 +114,11 @@ impl ApiServer {
     /// The bearer tokens that are accepted over the network.
     pub fn tokens(&self) -> &Tokens {
         &self.0.tokens
+    }
+
+    /// The whole server as a tower service, for an embedder with a listener of its own.
+    pub fn network_service(&self) -> NetworkService {
+        NetworkService::new(self.clone())
     }
 
     /// An in-process way to a plane, to be put under any HTTP client that takes a tower service

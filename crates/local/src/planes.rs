@@ -1,5 +1,7 @@
 //! Which planes the platform has, what they serve, and where they are reached.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, Result};
 use compute_apiserver::{Access, ApiServer, Identity, PlaneName, PlaneRoute, PlaneTemplate, Random};
 use serde_json::Value;
@@ -29,21 +31,50 @@ fn url(server: &str, plane: &PlaneName) -> String {
     }
 }
 
+/// What a plane is for; it decides which kinds the plane serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Role {
+    Core,
+    Hub,
+    Cell,
+    Project,
+}
+
+impl Role {
+    /// API groups whose kinds live in such a plane.
+    fn groups(self) -> &'static [&'static str] {
+        match self {
+            Self::Core => &[
+                "resourcemanager.miloapis.com",
+                "infrastructure.miloapis.com",
+                "services.miloapis.com",
+                "quota.miloapis.com",
+                "networking.datumapis.com",
+            ],
+            Self::Hub => &["compute.datumapis.com", "cluster.karmada.io", "policy.karmada.io", "config.karmada.io"],
+            Self::Cell => &["compute.datumapis.com", "networking.datumapis.com"],
+            Self::Project => {
+                &["compute.datumapis.com", "networking.datumapis.com", "quota.miloapis.com", "services.miloapis.com"]
+            }
+        }
+    }
+}
+
 /// Makes core, the hub, a cell per city and project `demo`, with a token for each, and says how to get in.
-pub(crate) async fn make(
-    server: &ApiServer,
-    random: &Random,
-    address: &str,
-    cities: &[String],
-) -> Result<Vec<Context>> {
-    let template = template(server).await?;
-    let cells = cities.iter().map(|city| format!("cell-{}", city.to_lowercase()));
-    let names =
-        ["core".to_owned(), "hub".to_owned()].into_iter().chain(cells).chain(["project-demo".to_owned()]);
+pub(crate) async fn make(server: &ApiServer, random: &Random, address: &str, cities: &[String]) -> Result<Vec<Context>> {
+    let cells = cities.iter().map(|city| (format!("cell-{}", city.to_lowercase()), Role::Cell));
+    let planes = [("core".to_owned(), Role::Core), ("hub".to_owned(), Role::Hub)]
+        .into_iter()
+        .chain(cells)
+        .chain([(format!("{PROJECT_PREFIX}demo"), Role::Project)]);
+    let mut templates = BTreeMap::new();
     let mut contexts = Vec::new();
-    for name in names {
+    for (name, role) in planes {
         let plane = PlaneName::new(&name)?;
-        server.create_plane(plane.clone(), &template)?;
+        if !templates.contains_key(&role) {
+            templates.insert(role, template(server, role).await?);
+        }
+        server.create_plane(plane.clone(), &templates[&role])?;
         let token = random.secret();
         let identity = Identity { user: format!("{name}-admin"), groups: vec!["system:masters".to_owned()] };
         server.tokens().add(&token, identity, Access::Planes([plane.clone()].into()));
@@ -52,12 +83,10 @@ pub(crate) async fn make(
     Ok(contexts)
 }
 
-/// Every plane serves our kinds and those of the platform around us.
-async fn template(server: &ApiServer) -> Result<PlaneTemplate> {
+/// What planes of a role start with.
+async fn template(server: &ApiServer, role: Role) -> Result<PlaneTemplate> {
     let crds = compute_api::crds::ours().into_iter().chain(compute_api::crds::foreign());
-    let crds = crds
-        .map(serde_json::to_value)
-        .collect::<Result<Vec<Value>, _>>()
-        .context("cannot encode the CRDs")?;
+    let wanted = crds.filter(|crd| role.groups().contains(&crd.spec.group.as_str()));
+    let crds = wanted.map(serde_json::to_value).collect::<Result<Vec<Value>, _>>().context("cannot encode the CRDs")?;
     server.template(&crds).await.context("cannot install the CRDs")
 }

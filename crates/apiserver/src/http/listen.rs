@@ -13,7 +13,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::from_network;
 use crate::server::ApiServer;
 
 /// A client that has not finished its handshake or its request head by then is let go.
@@ -127,10 +126,7 @@ async fn connection(
         Ok(Err(error)) => return tracing::debug!(%peer, %error, "handshake failed"),
         Err(_) => return tracing::debug!(%peer, "handshake timed out"),
     };
-    let service = hyper::service::service_fn(move |request| {
-        let shared = server.0.clone();
-        async move { Ok::<_, std::convert::Infallible>(from_network(&shared, request).await) }
-    });
+    let service = hyper_util::service::TowerToHyperService::new(server.network_service());
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     builder

@@ -75,37 +75,68 @@ where
     }
 }
 
-/// Answers a request that came over the network.
-pub(crate) async fn from_network<B>(shared: &Arc<Shared>, request: Request<B>) -> Response<Body>
+/// The whole server as a tower service: planes by path, callers by bearer token. [`serve`] puts it behind TLS; an
+/// embedder with a listener of its own can do likewise.
+#[derive(Clone, Debug)]
+pub struct NetworkService(ApiServer);
+
+impl NetworkService {
+    pub(crate) fn new(server: ApiServer) -> Self {
+        Self(server)
+    }
+}
+
+impl<B> tower::Service<Request<B>> for NetworkService
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
     B::Error: std::fmt::Display,
 {
-    let (parts, body) = request.into_parts();
-    let answer = async {
-        let path = parts.uri.path();
-        if matches!(path, "/healthz" | "/livez" | "/readyz") && parts.method == Method::GET {
-            return Ok(respond::text("ok"));
-        }
-        let (name, rest) = route::plane_of(&shared.options, path);
-        let token = parts
-            .headers
-            .get(http::header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| token.trim());
-        // A name that no plane can have is answered like a plane that the caller may not enter.
-        let identity = match (&name, shared.tokens.identify(token)) {
-            (_, None) => return Err(ApiError::Unauthorized),
-            (Some(name), Some(holder)) if holder.opens(name) => holder.identity,
-            _ => return Err(refused()),
-        };
-        let plane = name.and_then(|name| shared.planes.find(&name)).ok_or(ApiError::NoSuchPath)?;
-        in_plane(shared, &plane, identity, rest, &parts, body).await
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let shared = self.0.0.clone();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let answer = authenticated(&shared, &parts, body).await;
+            Ok(answer.unwrap_or_else(|error| respond::error(&error)))
+        })
+    }
+}
+
+/// Answers a request whose plane is named by its path and whose caller by its token.
+async fn authenticated<B>(shared: &Arc<Shared>, parts: &http::request::Parts, body: B) -> Result<Response<Body>>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    let path = parts.uri.path();
+    if matches!(path, "/healthz" | "/livez" | "/readyz") && parts.method == Method::GET {
+        return Ok(respond::text("ok"));
+    }
+    let (name, rest) = route::plane_of(&shared.options, path);
+    let token = parts
+        .headers
+        .get(http::header::AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim());
+    // A name that no plane can have is answered like a plane that the caller may not enter.
+    let identity = match (&name, shared.tokens.identify(token)) {
+        (_, None) => return Err(ApiError::Unauthorized),
+        (Some(name), Some(holder)) if holder.opens(name) => holder.identity,
+        _ => return Err(refused()),
     };
-    answer.await.unwrap_or_else(|error| respond::error(&error))
+    let plane = name.and_then(|name| shared.planes.find(&name)).ok_or(ApiError::NoSuchPath)?;
+    in_plane(shared, &plane, identity, rest, parts, body).await
 }
 
 /// The one answer for every plane that a token does not open, whether it exists or not.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::harness::Topic;
-use super::{config_map, pod, workload};
+use super::{config_map, pod, with_metadata, workload};
 
 const LAST_APPLIED: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
 
@@ -123,10 +123,7 @@ pub(super) fn cases(t: &mut Topic<'_>) {
             .complains("is missing the kubectl.kubernetes.io/last-applied-configuration annotation")
     });
     t.case("--prune removes what is no longer listed", |k| {
-        let labelled = |name: &str| {
-            config_map(name, &["k: v"])
-                .replace(&format!("name: {name}"), &format!("name: {name}\n  labels: {{set: s}}"))
-        };
+        let labelled = |name: &str| with_metadata(&config_map(name, &["k: v"]), "labels: {set: s}");
         let both = format!("{}---\n{}", labelled("keep"), labelled("drop"));
         k.cmd("apply -f -").stdin(both).ok()?.is("configmap/keep created\nconfigmap/drop created\n")?;
         k.cmd("apply --prune -l set=s --prune-allowlist=core/v1/ConfigMap -f -")

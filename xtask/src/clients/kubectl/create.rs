@@ -1,7 +1,7 @@
 //! create, run, expose, replace, edit.
 
 use super::super::harness::Topic;
-use super::{config_map, pod, workload};
+use super::{config_map, pod, with_metadata, workload};
 
 pub(super) fn cases(t: &mut Topic<'_>) {
     t.case("create configmap --from-literal", |k| {
@@ -119,7 +119,7 @@ pub(super) fn cases(t: &mut Topic<'_>) {
     t.case("replace with a resource version that is no longer current", |k| {
         let version = k.field("configmap/twice", ".metadata.resourceVersion")?;
         k.cmd("label configmap twice touched=yes").ok()?;
-        let stale = config_map("twice", &["k: v"]).replace("name: twice", &format!("name: twice\n  resourceVersion: '{version}'"));
+        let stale = with_metadata(&config_map("twice", &["k: v"]), &format!("resourceVersion: '{version}'"));
         k.cmd("replace -f -").stdin(stale).fails()?.complains(
             "Error from server (Conflict): error when replacing \"STDIN\": Operation cannot be fulfilled on configmaps \"twice\": the object has been modified; please apply your changes to the latest version and try again",
         )

@@ -4,14 +4,19 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::super::harness::{Session, Topic};
-use super::{config_map, owned_config_map, pod, workload};
+use super::{config_map, on_node, owner_reference, pod, with_metadata, workload};
 
-/// Makes ConfigMap `owner` and, owned by it, `owner-child`.
-fn family(k: &Session<'_>, owner: &str, metadata: &str) -> Result<()> {
+const HOLD: &str = "finalizers: [example.com/hold]";
+
+/// A ConfigMap with these owners.
+fn owned(name: &str, owners: &[String]) -> String {
+    with_metadata(&config_map(name, &["k: v"]), &format!("ownerReferences: [{}]", owners.join(", ")))
+}
+
+/// Makes ConfigMap `owner` and gives a reference to it.
+fn make_owner(k: &Session<'_>, owner: &str) -> Result<String> {
     k.cmd(&format!("create configmap {owner} --from-literal=k=v")).ok()?;
-    let uid = k.field(&format!("configmap/{owner}"), ".metadata.uid")?;
-    k.cmd("create -f -").stdin(owned_config_map(&format!("{owner}-child"), owner, &uid, metadata)).ok()?;
-    Ok(())
+    Ok(owner_reference(owner, &k.field(&format!("configmap/{owner}"), ".metadata.uid")?))
 }
 
 pub(super) fn cases(t: &mut Topic<'_>) {
@@ -58,7 +63,7 @@ pub(super) fn cases(t: &mut Topic<'_>) {
     });
     t.case("--force --grace-period=0", |k| {
         k.cmd("create -f -")
-            .stdin(pod("forced", "nginx:1").replace("spec:\n", "spec:\n  nodeName: n1\n"))
+            .stdin(on_node(&pod("forced", "nginx:1"), "n1"))
             .ok()?;
         k.cmd("delete pod forced --force --grace-period=0").ok()?.has("pod \"forced\" force deleted")?;
         k.cmd("get pod forced").fails()?.complains("NotFound")
@@ -67,17 +72,20 @@ pub(super) fn cases(t: &mut Topic<'_>) {
 
 fn cascades(t: &mut Topic<'_>) {
     t.case("--cascade=background takes dependents along afterwards", |k| {
-        family(k, "bg", "")?;
+        let owner = make_owner(k, "bg")?;
+        k.cmd("create -f -").stdin(owned("bg-child", &[owner])).ok()?;
         k.cmd("delete configmap bg --cascade=background").ok()?.has("configmap \"bg\" deleted")?;
         k.eventually("get configmap bg-child", |outcome| outcome.exits(1)?.complains("NotFound"))
     });
     t.case("--cascade=foreground takes dependents along first", |k| {
-        family(k, "fg", "")?;
+        let owner = make_owner(k, "fg")?;
+        k.cmd("create -f -").stdin(owned("fg-child", &[owner])).ok()?;
         k.cmd("delete configmap fg --cascade=foreground").ok()?.has("configmap \"fg\" deleted")?;
         k.cmd("get configmap fg-child").fails()?.complains("NotFound")
     });
     t.case("--cascade=foreground waits for a dependent that is held", |k| {
-        family(k, "held", "finalizers: [example.com/hold]")?;
+        let owner = make_owner(k, "held")?;
+        k.cmd("create -f -").stdin(with_metadata(&owned("held-child", &[owner]), HOLD)).ok()?;
         k.cmd("delete configmap held --cascade=foreground --wait=false").ok()?;
         k.eventually("get configmap held-child -o json", |outcome| {
             let deleting = outcome.json()?["metadata"]["deletionTimestamp"].is_string();
@@ -91,20 +99,14 @@ fn cascades(t: &mut Topic<'_>) {
         k.cmd("wait configmap/held configmap/held-child --for=delete --timeout=30s").ok()
     });
     t.case("--cascade=orphan leaves dependents without their owner", |k| {
-        family(k, "or", "")?;
+        let owner = make_owner(k, "or")?;
+        k.cmd("create -f -").stdin(owned("or-child", &[owner])).ok()?;
         k.cmd("delete configmap or --cascade=orphan").ok()?.has("configmap \"or\" deleted")?;
         k.cmd("get configmap or-child -o json").ok()?.at("/metadata/ownerReferences", Value::Null)
     });
     t.case("a dependent of two owners stays while one lives", |k| {
-        k.cmd("create configmap first --from-literal=k=v").ok()?;
-        k.cmd("create configmap second --from-literal=k=v").ok()?;
-        let first = k.field("configmap/first", ".metadata.uid")?;
-        let second = k.field("configmap/second", ".metadata.uid")?;
-        let both = format!(
-            "{}  - {{apiVersion: v1, kind: ConfigMap, name: second, uid: {second}}}\n",
-            owned_config_map("of-both", "first", &first, "")
-        );
-        k.cmd("create -f -").stdin(both).ok()?;
+        let owners = [make_owner(k, "first")?, make_owner(k, "second")?];
+        k.cmd("create -f -").stdin(owned("of-both", &owners)).ok()?;
         k.cmd("delete configmap first").ok()?;
         k.eventually("get configmap of-both -o json", |outcome| {
             outcome
@@ -115,16 +117,15 @@ fn cascades(t: &mut Topic<'_>) {
         k.eventually("get configmap of-both", |outcome| outcome.exits(1)?.complains("NotFound"))
     });
     t.case("an object whose owner does not exist is collected", |k| {
-        let stray = owned_config_map("stray", "nobody", "11111111-2222-3333-4444-555555555555", "");
-        k.cmd("create -f -").stdin(stray).ok()?;
+        let nobody = owner_reference("nobody", "11111111-2222-3333-4444-555555555555");
+        k.cmd("create -f -").stdin(owned("stray", &[nobody])).ok()?;
         k.eventually("get configmap stray", |outcome| outcome.exits(1)?.complains("NotFound"))
     });
 }
 
 fn finalizers(t: &mut Topic<'_>) {
     t.case("a finalizer holds the object until it is removed", |k| {
-        let held = config_map("f", &["k: v"]).replace("name: f", "name: f\n  finalizers: [example.com/hold]");
-        k.cmd("create -f -").stdin(held).ok()?;
+        k.cmd("create -f -").stdin(with_metadata(&config_map("f", &["k: v"]), HOLD)).ok()?;
         k.cmd("delete configmap f --wait=false").ok()?.has("configmap \"f\" deleted")?;
         let outcome =
             k.cmd("get configmap f -o json").ok()?.at("/metadata/finalizers/0", "example.com/hold")?;
@@ -138,8 +139,7 @@ fn finalizers(t: &mut Topic<'_>) {
         k.cmd("get configmap f").fails()?.complains("NotFound")
     });
     t.case("no finalizer is added to what is being deleted", |k| {
-        let held = config_map("g", &["k: v"]).replace("name: g", "name: g\n  finalizers: [example.com/hold]");
-        k.cmd("create -f -").stdin(held).ok()?;
+        k.cmd("create -f -").stdin(with_metadata(&config_map("g", &["k: v"]), HOLD)).ok()?;
         k.cmd("delete configmap g --wait=false").ok()?;
         k.cmd("patch configmap g --type=merge -p '{\"metadata\":{\"finalizers\":[\"example.com/hold\",\"example.com/more\"]}}'")
             .fails()?
@@ -159,7 +159,7 @@ fn namespaces(t: &mut Topic<'_>) {
         k.cmd("get configmaps,workloads -n t-delete-all -o name").ok()?.is("")
     });
     t.case("a namespace waits for what is held, and takes nothing new", |k| {
-        let held = config_map("held", &["k: v"]).replace("name: held", "name: held\n  finalizers: [example.com/hold]");
+        let held = with_metadata(&config_map("held", &["k: v"]), HOLD);
         k.cmd("create namespace t-delete-held").ok()?;
         k.cmd("create -n t-delete-held -f -").stdin(held).ok()?;
         k.cmd("delete namespace t-delete-held --wait=false").ok()?;

@@ -1,11 +1,11 @@
 //! describe: needs objects, what belongs to them, and their events.
 
 use super::super::harness::Topic;
-use super::{config_map, pod, workload};
+use super::{config_map, on_node, pod, workload};
 
 pub(super) fn cases(t: &mut Topic<'_>) {
     t.case("its objects are created", |k| {
-        let placed = pod("web", "nginx:1").replace("spec:\n", "spec:\n  nodeName: n2\n");
+        let placed = on_node(&pod("web", "nginx:1"), "n2");
         let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n2}\nspec: {podCIDR: 10.0.0.0/24}\n";
         let all = [workload("web", "nginx:1"), config_map("plain", &["k: one"]), placed, node.to_owned()];
         k.cmd("create -f -").stdin(all.join("---\n")).ok()?;

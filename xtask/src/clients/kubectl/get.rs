@@ -1,29 +1,29 @@
 //! get: output formats, selectors, sorting, pages.
 
-use std::fmt::Write as _;
-
 use super::super::harness::Topic;
-use super::{config_map, pod, workload};
+use super::{config_map, on_node, pod, with_metadata, workload};
 
 /// Enough for more than two pages of two.
 const GREEK: [&str; 5] = ["alpha", "beta", "delta", "epsilon", "gamma"];
+
+/// A ConfigMap with labels to select it by.
+fn sized(name: &str, size: u32) -> String {
+    let tier = if size.is_multiple_of(2) { "even" } else { "odd" };
+    let labels = format!("labels: {{app: {name}, size: '{size}', tier: {tier}}}");
+    with_metadata(&config_map(name, &[&format!("size: '{size}'")]), &labels)
+}
 
 pub(super) fn cases(t: &mut Topic<'_>) {
     t.case("none found", |k| {
         k.cmd("get pods").ok()?.is("")?.complains("No resources found in t-get namespace.\n")
     });
     t.case("its objects are created", |k| {
-        let mut objects = String::new();
-        for (index, name) in GREEK.iter().enumerate() {
-            let size = GREEK.len() - index;
-            let labels = format!("name: {name}\n  labels: {{app: {name}, size: '{size}', tier: {}}}", ["odd", "even"][size % 2 ^ 1]);
-            let _ = write!(objects, "{}---\n", config_map(name, &[&format!("size: '{size}'")]).replace(&format!("name: {name}"), &labels));
-        }
-        objects.push_str(&config_map("bare", &["a: x", "b: x"]));
-        k.cmd("create -f -").stdin(objects).ok()?.has("configmap/gamma created\nconfigmap/bare created\n")?;
+        let mut objects: Vec<String> = (1..=5).rev().zip(GREEK).map(|(size, name)| sized(name, size)).collect();
+        objects.push(config_map("bare", &["a: x", "b: x"]));
+        k.cmd("create -f -").stdin(objects.join("---\n")).ok()?.has("configmap/gamma created\nconfigmap/bare created\n")?;
         k.cmd("create secret generic hidden --from-literal=k=v").ok()?;
-        let placed = pod("placed", "nginx:1").replace("spec:\n", "spec:\n  nodeName: n1\n");
-        k.cmd("create -f -").stdin(format!("{placed}---\n{}", pod("loose", "nginx:1"))).ok()?;
+        let pods = [on_node(&pod("placed", "nginx:1"), "n1"), pod("loose", "nginx:1")];
+        k.cmd("create -f -").stdin(pods.join("---\n")).ok()?;
         k.cmd("patch pod placed --subresource=status --type=merge -p '{\"status\":{\"phase\":\"Running\",\"podIP\":\"10.1.2.3\"}}'").ok()?;
         k.cmd("create -f -").stdin(workload("web", "nginx:1")).ok()
     });

@@ -19,9 +19,12 @@ use super::harness::{Report, Topic};
 use super::server::Server;
 use super::tools::Kubectl;
 
+/// Runs the cases of a topic.
+type Cases = fn(&mut Topic<'_>);
+
 /// Runs all cases.
 pub(super) fn run(kubectl: &Kubectl, server: &Server, report: &mut Report) {
-    let topics: &[(&'static str, fn(&mut Topic<'_>))] = &[
+    let topics: &[(&'static str, Cases)] = &[
         ("discovery", discovery::cases),
         ("create", create::cases),
         ("get", get::cases),
@@ -48,18 +51,19 @@ fn config_map(name: &str, data: &[&str]) -> String {
     format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n{data}")
 }
 
-/// A ConfigMap that `owner` (name and uid) owns, with these further lines of metadata.
-fn owned_config_map(name: &str, owner: &str, uid: &str, metadata: &str) -> String {
-    format!(
-        "apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: {name}
-  {metadata}
-  ownerReferences:
-  - {{apiVersion: v1, kind: ConfigMap, name: {owner}, uid: {uid}, blockOwnerDeletion: true}}
-"
-    )
+/// `object` with one more line of metadata.
+fn with_metadata(object: &str, line: &str) -> String {
+    object.replacen("metadata:\n", &format!("metadata:\n  {line}\n"), 1)
+}
+
+/// A reference to a ConfigMap as an owner.
+fn owner_reference(name: &str, uid: &str) -> String {
+    format!("{{apiVersion: v1, kind: ConfigMap, name: {name}, uid: {uid}, blockOwnerDeletion: true}}")
+}
+
+/// `pod`, placed on `node`.
+fn on_node(pod: &str, node: &str) -> String {
+    pod.replacen("spec:\n", &format!("spec:\n  nodeName: {node}\n"), 1)
 }
 
 /// A pod with two containers, `app` and `side`.

@@ -175,13 +175,6 @@ impl<'a, 'b> Evaluation<'a, 'b> {
                 present @ Val::Optional(_) => Ok(present),
                 other => Err(EvalError::no_overload(if *value { "orValue" } else { "or" }, &[other])),
             },
-            Node::Matches(target, regex) => match self.node(target)? {
-                Val::Str(text) => {
-                    self.budget.charge(operators::match_cost(&text, regex.as_str()))?;
-                    Ok(Val::Bool(regex.is_match(&text)))
-                }
-                other => Err(EvalError::no_overload("matches", &[other])),
-            },
             Node::Call(function, args) => {
                 let args = args.iter().map(|arg| self.node(arg)).collect::<Result<Vec<_>, _>>()?;
                 function(&args, self.budget)

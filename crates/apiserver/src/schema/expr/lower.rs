@@ -3,6 +3,8 @@
 //! Everything that can be found out beforehand is: unknown names and functions, fields that the schema
 //! does not have, bad constant patterns, nesting beyond the bound.
 
+use std::sync::Arc;
+
 use cel::common::ast::{CallExpr, EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
 use super::functions;
@@ -288,13 +290,14 @@ impl<'s> Lowering<'s> {
             ("optional.of", [(_, known)]) => Known::Optional(Box::new(known.clone())),
             _ => Known::returned(definition.returns),
         };
-        let nodes: Vec<Node> = args.into_iter().map(|(node, _)| node).collect();
-        if name == "matches"
-            && let [_, Node::Const(Val::Str(pattern))] = nodes.as_slice()
+        let mut nodes: Vec<Node> = args.into_iter().map(|(node, _)| node).collect();
+        // A pattern that is known now is compiled now; compiling takes longer than most matching.
+        if matches!(name, "matches" | "find" | "findAll")
+            && let Some(Node::Const(pattern)) = nodes.get_mut(1)
+            && let Val::Str(text) = pattern
         {
-            let regex = regexp::compile(pattern).map_err(|words| fault(expr, words))?;
-            let target = nodes.into_iter().next().unwrap_or(Node::Const(Val::Null));
-            return Ok((Node::Matches(Box::new(target), regex), known));
+            let regex = regexp::compile(text).map_err(|words| fault(expr, words))?;
+            *pattern = Val::Pattern(Arc::new(regex));
         }
         Ok((Node::Call(definition.function, nodes), known))
     }

@@ -4,8 +4,6 @@
 //! to loops, all when the expression is compiled; what can fail at run time is only what depends on
 //! values.
 
-use regex::Regex;
-
 use super::eval::{Budget, EvalError};
 use super::value::Val;
 
@@ -120,8 +118,6 @@ pub(super) enum Node {
         /// `a` and `b`.
         parts: Box<(Node, Node)>,
     },
-    /// `a.matches('…')` with a constant pattern.
-    Matches(Box<Node>, Regex),
     /// A call.
     Call(Function, Vec<Node>),
 }

@@ -196,6 +196,7 @@ fn what_cannot_be_is_refused_when_compiled() {
         ("nosuch(self)", "undeclared reference to 'nosuch'"),
         ("size(1, 2, 3) == 1", "no matching overload for 'size'"),
         ("self.matches('(')", "error parsing regexp"),
+        ("self.find('[') == ''", "error parsing regexp"),
         ("1 + 1", "must evaluate to bool"),
         ("'a' == 1", "found no matching overload for '_==_'"),
         ("!'a'", "expected type 'bool'"),

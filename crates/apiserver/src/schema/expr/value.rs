@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use regex::Regex;
 use serde_json::{Map as JsonMap, Value};
 
 use super::eval::{Budget, EvalError};
@@ -87,6 +88,8 @@ pub enum Val<'a> {
     Semver(Arc<Semver>),
     /// A named format of the `format` library.
     Format(&'static str),
+    /// A constant pattern, compiled with the expression; stands where its text would.
+    Pattern(Arc<Regex>),
 }
 
 impl<'a> Val<'a> {
@@ -146,7 +149,7 @@ impl<'a> Val<'a> {
             Self::Int(_) => "int",
             Self::Uint(_) => "uint",
             Self::Double(_) => "double",
-            Self::Str(_) => "string",
+            Self::Str(_) | Self::Pattern(_) => "string",
             Self::Bytes(_) => "bytes",
             Self::List(_) => "list",
             Self::Map(_) => "map",

@@ -1,5 +1,9 @@
 //! Conversions, sizes and optionals.
 
+use std::borrow::Cow;
+
+use regex::Regex;
+
 use super::Returns::{Anything, Bool, Bytes, Double, Int, Optional, String as Str, Uint};
 use super::{Definition, Evaluated, global, member};
 use crate::schema::expr::eval::{Budget, EvalError};
@@ -150,18 +154,28 @@ fn bool<'a>(args: &[Val<'a>], _: &mut Budget) -> Evaluated<'a> {
     }
 }
 
-/// Matching against a pattern that is not known beforehand, so it is compiled each time and charged so.
 fn matches<'a>(args: &[Val<'a>], budget: &mut Budget) -> Evaluated<'a> {
-    let [Val::Str(text), Val::Str(pattern)] = args else {
-        return Err(EvalError::no_overload("matches", args));
-    };
-    let regex = compile(pattern, budget)?;
-    budget.charge(match_cost(text, pattern))?;
-    Ok(Val::Bool(regex.is_match(text)))
+    with_pattern("matches", args, budget, |text, regex, _| Ok(Val::Bool(regex.is_match(text))))
 }
 
-/// Compiles a pattern at run time. Compiling takes some microseconds and more for long patterns.
-pub(super) fn compile(pattern: &str, budget: &mut Budget) -> Result<regex::Regex, EvalError> {
-    budget.charge(1_000 + 100 * pattern.len() as u64)?;
-    regexp::compile(pattern).map_err(EvalError::Failed)
+/// Calls `function` with a text and the pattern that is the second argument, charging for one match.
+///
+/// A pattern that is not constant is compiled each time. That takes microseconds, and more for long
+/// patterns, and is charged so.
+pub(super) fn with_pattern<'a>(
+    name: &str,
+    args: &[Val<'a>],
+    budget: &mut Budget,
+    function: impl FnOnce(&str, &Regex, &mut Budget) -> Evaluated<'a>,
+) -> Evaluated<'a> {
+    let (text, compiled) = match args {
+        [Val::Str(text), Val::Pattern(regex), ..] => (text, Cow::Borrowed(&**regex)),
+        [Val::Str(text), Val::Str(pattern), ..] => {
+            budget.charge(1_000 + 100 * pattern.len() as u64)?;
+            (text, Cow::Owned(regexp::compile(pattern).map_err(EvalError::Failed)?))
+        }
+        _ => return Err(EvalError::no_overload(name, args)),
+    };
+    budget.charge(match_cost(text, compiled.as_str()))?;
+    function(text, &compiled, budget)
 }

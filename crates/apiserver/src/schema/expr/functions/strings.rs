@@ -2,7 +2,7 @@
 
 use super::Returns::{Bool, Int, List, String as Str};
 use super::format_text::format_text;
-use super::standard::compile;
+use super::standard::with_pattern;
 use super::{Definition, Evaluated, global, member, on_text};
 use crate::schema::expr::eval::{Budget, EvalError};
 use crate::schema::expr::operators::match_cost;
@@ -214,25 +214,24 @@ fn quoted(text: &str) -> String {
 }
 
 fn find<'a>(args: &[Val<'a>], budget: &mut Budget) -> Evaluated<'a> {
-    let [Val::Str(text), Val::Str(pattern)] = args else { return Err(EvalError::no_overload("find", args)) };
-    let regex = compile(pattern, budget)?;
-    budget.charge(match_cost(text, pattern))?;
-    Ok(Val::text(regex.find(text).map_or("", |found| found.as_str())))
+    with_pattern("find", args, budget, |text, regex, _| {
+        Ok(Val::text(regex.find(text).map_or("", |found| found.as_str())))
+    })
 }
 
 fn find_all<'a>(args: &[Val<'a>], budget: &mut Budget) -> Evaluated<'a> {
-    let (text, pattern, limit) = match args {
-        [Val::Str(text), Val::Str(pattern)] => (text, pattern, -1),
-        [Val::Str(text), Val::Str(pattern), Val::Int(limit)] => (text, pattern, *limit),
-        _ => return Err(EvalError::no_overload("findAll", args)),
+    let limit = match args.get(2) {
+        None => usize::MAX,
+        Some(Val::Int(limit)) => usize::try_from(*limit).unwrap_or(usize::MAX),
+        Some(_) => return Err(EvalError::no_overload("findAll", args)),
     };
-    let regex = compile(pattern, budget)?;
-    budget.charge(match_cost(text, pattern))?;
-    let mut found = Vec::new();
-    for part in regex.find_iter(text).take(usize::try_from(limit).unwrap_or(usize::MAX)) {
-        // Each search may look at the whole rest of the text.
-        budget.charge(match_cost(&text[part.start()..], pattern))?;
-        found.push(Val::text(part.as_str()));
-    }
-    Ok(Val::list(found))
+    with_pattern("findAll", args, budget, |text, regex, budget| {
+        let mut found = Vec::new();
+        for part in regex.find_iter(text).take(limit) {
+            // Each search may look at the whole rest of the text.
+            budget.charge(match_cost(&text[part.start()..], regex.as_str()))?;
+            found.push(Val::text(part.as_str()));
+        }
+        Ok(Val::list(found))
+    })
 }
