@@ -40,9 +40,18 @@ async fn plane() -> Plane {
     let name = PlaneName::new("p").unwrap();
     server.create_plane(name.clone(), &template).unwrap();
     let plane = Plane(server, name);
-    let (code, _) = plane.send(&Method::POST, CONFIG_MAPS, "application/json", br#"{"metadata":{"name":"good"},"data":{"a":"b"}}"#).await;
+    let (code, _) = plane
+        .send(
+            &Method::POST,
+            CONFIG_MAPS,
+            "application/json",
+            br#"{"metadata":{"name":"good"},"data":{"a":"b"}}"#,
+        )
+        .await;
     assert_eq!(code, 201);
-    let (code, _) = plane.send(&Method::POST, THINGS, "application/json", br#"{"metadata":{"name":"good"},"spec":{"size":1}}"#).await;
+    let (code, _) = plane
+        .send(&Method::POST, THINGS, "application/json", br#"{"metadata":{"name":"good"},"spec":{"size":1}}"#)
+        .await;
     assert_eq!(code, 201);
     plane
 }
@@ -63,7 +72,16 @@ impl Plane {
     }
 
     /// Sends, and checks the code, the `Status` and that the message holds `words`.
-    async fn refuses(&self, method: &Method, path: &str, content_type: &str, body: &[u8], code: u16, reason: &str, words: &str) {
+    async fn refuses(
+        &self,
+        method: &Method,
+        path: &str,
+        content_type: &str,
+        body: &[u8],
+        code: u16,
+        reason: &str,
+        words: &str,
+    ) {
         let shown = String::from_utf8_lossy(&body[..body.len().min(80)]).into_owned();
         let (found, status) = self.send(method, path, content_type, body).await;
         assert_eq!(found, code, "{method} {path} {content_type} {shown}: {status}");
@@ -78,7 +96,9 @@ impl Plane {
 
     /// Nothing has changed, and the server answers.
     async fn is_well(&self) {
-        for (path, field, value) in [(CONFIG_MAPS, "data", json!({"a": "b"})), (THINGS, "spec", json!({"size": 1}))] {
+        for (path, field, value) in
+            [(CONFIG_MAPS, "data", json!({"a": "b"})), (THINGS, "spec", json!({"size": 1}))]
+        {
             let (code, list) = self.send(&Method::GET, path, "", b"").await;
             assert_eq!(code, 200);
             let items = list["items"].as_array().unwrap();
@@ -92,21 +112,54 @@ impl Plane {
 async fn malformed_bodies() {
     let plane = plane().await;
     let deep_list = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
-    let deep_object = format!(r#"{{"metadata":{{"name":"x"}},"data":{}1{}}}"#, r#"{"a":"#.repeat(10_000), "}".repeat(10_000));
+    let deep_object = format!(
+        r#"{{"metadata":{{"name":"x"}},"data":{}1{}}}"#,
+        r#"{"a":"#.repeat(10_000),
+        "}".repeat(10_000)
+    );
     let deep_yaml = format!("metadata:\n  name: x\ndata: {}{}", "{a: ".repeat(10_000), "}".repeat(10_000));
     let bad_utf8 = b"{\"metadata\":{\"name\":\"x\"},\"data\":{\"a\":\"\xff\xfe\"}}";
     let json = "application/json";
-    for body in [&b""[..], b"{", b"[]", b"null", b"\"x\"", b"7", b"{}{}", b"not json", b"\x00", bad_utf8, deep_list.as_bytes(), deep_object.as_bytes()] {
+    for body in [
+        &b""[..],
+        b"{",
+        b"[]",
+        b"null",
+        b"\"x\"",
+        b"7",
+        b"{}{}",
+        b"not json",
+        b"\x00",
+        bad_utf8,
+        deep_list.as_bytes(),
+        deep_object.as_bytes(),
+    ] {
         plane.refuses(&Method::POST, CONFIG_MAPS, json, body, 400, "BadRequest", "").await;
         plane.refuses(&Method::PUT, &format!("{CONFIG_MAPS}/good"), json, body, 400, "BadRequest", "").await;
-        plane.refuses(&Method::PATCH, &format!("{CONFIG_MAPS}/good"), "application/merge-patch+json", body, 400, "BadRequest", "").await;
+        plane
+            .refuses(
+                &Method::PATCH,
+                &format!("{CONFIG_MAPS}/good"),
+                "application/merge-patch+json",
+                body,
+                400,
+                "BadRequest",
+                "",
+            )
+            .await;
         let apply = format!("{CONFIG_MAPS}/good?fieldManager=m");
-        plane.refuses(&Method::PATCH, &apply, "application/apply-patch+yaml", body, 400, "BadRequest", "").await;
+        plane
+            .refuses(&Method::PATCH, &apply, "application/apply-patch+yaml", body, 400, "BadRequest", "")
+            .await;
     }
-    plane.refuses(&Method::POST, CONFIG_MAPS, "application/yaml", deep_yaml.as_bytes(), 400, "BadRequest", "").await;
+    plane
+        .refuses(&Method::POST, CONFIG_MAPS, "application/yaml", deep_yaml.as_bytes(), 400, "BadRequest", "")
+        .await;
     plane.refuses(&Method::POST, CONFIG_MAPS, "application/yaml", b"a: [", 400, "BadRequest", "").await;
     let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: [*g,*g,*g,*g,*g,*g,*g,*g,*g]\n";
-    plane.refuses(&Method::POST, CONFIG_MAPS, "application/yaml", bomb.as_bytes(), 400, "BadRequest", "").await;
+    plane
+        .refuses(&Method::POST, CONFIG_MAPS, "application/yaml", bomb.as_bytes(), 400, "BadRequest", "")
+        .await;
     for (body, words) in [
         (json!({"kind": "Secret", "metadata": {"name": "x"}}), "kind"),
         (json!({"apiVersion": "v2", "metadata": {"name": "x"}}), "API version"),
@@ -115,7 +168,9 @@ async fn malformed_bodies() {
         (json!({"metadata": []}), "metadata"),
         (json!({"metadata": {"name": "x", "resourceVersion": "7"}}), "resourceVersion"),
     ] {
-        plane.refuses(&Method::POST, CONFIG_MAPS, json, body.to_string().as_bytes(), 400, "BadRequest", words).await;
+        plane
+            .refuses(&Method::POST, CONFIG_MAPS, json, body.to_string().as_bytes(), 400, "BadRequest", words)
+            .await;
     }
     plane.is_well().await;
 }
@@ -140,7 +195,8 @@ async fn wrong_types_of_fields() {
         (THINGS, json!({"metadata": {"name": "x"}, "spec": {"size": 1, "list": [1]}}), "spec.list[0]"),
         (THINGS, json!({"metadata": {"name": "x"}, "spec": {"size": 100}}), "size must stay below 100"),
     ] {
-        let (code, status) = plane.send(&Method::POST, path, "application/json", body.to_string().as_bytes()).await;
+        let (code, status) =
+            plane.send(&Method::POST, path, "application/json", body.to_string().as_bytes()).await;
         if field.is_empty() {
             // No spec at all is fine: only a spec that is there must have a size.
             assert_eq!(code, 201, "{body}: {status}");
@@ -150,7 +206,10 @@ async fn wrong_types_of_fields() {
         assert!(code == 422 || code == 400, "{body}: {code} {status}");
         assert!(status["message"].as_str().unwrap().contains(field), "{body}: {status}");
         if code == 422 {
-            assert!(status["details"]["causes"].as_array().is_some_and(|causes| !causes.is_empty()), "{status}");
+            assert!(
+                status["details"]["causes"].as_array().is_some_and(|causes| !causes.is_empty()),
+                "{status}"
+            );
         }
     }
     plane.is_well().await;
@@ -159,16 +218,44 @@ async fn wrong_types_of_fields() {
 #[tokio::test]
 async fn wrong_content_types_and_accepts() {
     let plane = plane().await;
-    for content_type in ["text/plain", "application/xml", "application/vnd.kubernetes.protobuf", "application/json-patch+json"] {
-        plane.refuses(&Method::POST, CONFIG_MAPS, content_type, b"{}", 415, "UnsupportedMediaType", "media types").await;
+    for content_type in [
+        "text/plain",
+        "application/xml",
+        "application/vnd.kubernetes.protobuf",
+        "application/json-patch+json",
+    ] {
+        plane
+            .refuses(
+                &Method::POST,
+                CONFIG_MAPS,
+                content_type,
+                b"{}",
+                415,
+                "UnsupportedMediaType",
+                "media types",
+            )
+            .await;
     }
     let good = format!("{CONFIG_MAPS}/good");
     for content_type in ["application/json", "text/plain", ""] {
-        plane.refuses(&Method::PATCH, &good, content_type, b"{}", 415, "UnsupportedMediaType", "media types").await;
+        plane
+            .refuses(&Method::PATCH, &good, content_type, b"{}", 415, "UnsupportedMediaType", "media types")
+            .await;
     }
     let thing = format!("{THINGS}/good");
-    plane.refuses(&Method::PATCH, &thing, "application/strategic-merge-patch+json", b"{}", 415, "UnsupportedMediaType", "media types").await;
-    let request = Request::get(CONFIG_MAPS).header("accept", "text/html").body(Full::<Bytes>::default()).unwrap();
+    plane
+        .refuses(
+            &Method::PATCH,
+            &thing,
+            "application/strategic-merge-patch+json",
+            b"{}",
+            415,
+            "UnsupportedMediaType",
+            "media types",
+        )
+        .await;
+    let request =
+        Request::get(CONFIG_MAPS).header("accept", "text/html").body(Full::<Bytes>::default()).unwrap();
     let response = plane.0.service(&plane.1, Identity::user("tester")).oneshot(request).await.unwrap();
     assert_eq!(response.status(), 406);
     plane.is_well().await;
@@ -179,18 +266,53 @@ async fn large_bodies_are_cut_off() {
     let plane = plane().await;
     let body = format!(r#"{{"metadata":{{"name":"x"}},"data":{{"a":"{}"}}}}"#, "a".repeat(10 << 20));
     let good = format!("{CONFIG_MAPS}/good");
-    plane.refuses(&Method::POST, CONFIG_MAPS, "application/json", body.as_bytes(), 413, "RequestEntityTooLarge", "3145728").await;
-    plane.refuses(&Method::PUT, &good, "application/json", body.as_bytes(), 413, "RequestEntityTooLarge", "").await;
-    plane.refuses(&Method::PATCH, &good, "application/merge-patch+json", body.as_bytes(), 413, "RequestEntityTooLarge", "").await;
-    plane.refuses(&Method::DELETE, &good, "application/json", body.as_bytes(), 413, "RequestEntityTooLarge", "").await;
+    plane
+        .refuses(
+            &Method::POST,
+            CONFIG_MAPS,
+            "application/json",
+            body.as_bytes(),
+            413,
+            "RequestEntityTooLarge",
+            "3145728",
+        )
+        .await;
+    plane
+        .refuses(&Method::PUT, &good, "application/json", body.as_bytes(), 413, "RequestEntityTooLarge", "")
+        .await;
+    plane
+        .refuses(
+            &Method::PATCH,
+            &good,
+            "application/merge-patch+json",
+            body.as_bytes(),
+            413,
+            "RequestEntityTooLarge",
+            "",
+        )
+        .await;
+    plane
+        .refuses(
+            &Method::DELETE,
+            &good,
+            "application/json",
+            body.as_bytes(),
+            413,
+            "RequestEntityTooLarge",
+            "",
+        )
+        .await;
     // Within the limit of bodies, over that of ConfigMaps.
     let body = format!(r#"{{"metadata":{{"name":"x"}},"data":{{"a":"{}"}}}}"#, "a".repeat(2 << 20));
-    plane.refuses(&Method::POST, CONFIG_MAPS, "application/json", body.as_bytes(), 422, "Invalid", "1048576").await;
+    plane
+        .refuses(&Method::POST, CONFIG_MAPS, "application/json", body.as_bytes(), 422, "Invalid", "1048576")
+        .await;
     // A patch that grows the object by copying it into itself.
     let mut operations = vec![json!({"op": "add", "path": "/data/a", "value": "x".repeat(1 << 20)})];
     operations.extend((0..60).map(|i| json!({"op": "copy", "from": "/data", "path": format!("/data/c{i}")})));
     let patch = Value::Array(operations).to_string();
-    let (code, status) = plane.send(&Method::PATCH, &good, "application/json-patch+json", patch.as_bytes()).await;
+    let (code, status) =
+        plane.send(&Method::PATCH, &good, "application/json-patch+json", patch.as_bytes()).await;
     assert!(code == 413 || code == 422, "{code} {status}");
     plane.is_well().await;
 }
@@ -212,13 +334,17 @@ async fn bad_patches() {
         (json!([{"op": "replace", "path": "/metadata", "value": 7}]), 400),
         (json!([{"op": "replace", "path": "", "value": 7}]), 400),
     ] {
-        let (found, status) = plane.send(&Method::PATCH, &good, json_patch, patch.to_string().as_bytes()).await;
+        let (found, status) =
+            plane.send(&Method::PATCH, &good, json_patch, patch.to_string().as_bytes()).await;
         assert!(found == code || (code == 400 && found == 422), "{patch}: {found} {status}");
         assert_eq!(status["kind"], "Status", "{patch}");
     }
-    for patch in [json!({"data": {"$patch": "explode"}}), json!({"data": {"$deleteFromPrimitiveList/x": "y"}})] {
+    for patch in
+        [json!({"data": {"$patch": "explode"}}), json!({"data": {"$deleteFromPrimitiveList/x": "y"}})]
+    {
         let content_type = "application/strategic-merge-patch+json";
-        let (found, status) = plane.send(&Method::PATCH, &good, content_type, patch.to_string().as_bytes()).await;
+        let (found, status) =
+            plane.send(&Method::PATCH, &good, content_type, patch.to_string().as_bytes()).await;
         assert!(found == 400 || found == 422, "{patch}: {found} {status}");
     }
     let apply = "application/apply-patch+yaml";
@@ -231,12 +357,26 @@ async fn bad_patches() {
     plane.refuses(&Method::PATCH, &good, apply, plain.as_bytes(), 422, "Invalid", "fieldManager").await;
     let named = format!("{good}?fieldManager=m");
     let managed = config(json!({"managedFields": [{"manager": "x"}]}));
-    plane.refuses(&Method::PATCH, &named, apply, managed.as_bytes(), 400, "BadRequest", "managedFields").await;
-    plane.refuses(&Method::PATCH, &named, apply, b"metadata: {name: good}", 400, "BadRequest", "apiVersion").await;
+    plane
+        .refuses(&Method::PATCH, &named, apply, managed.as_bytes(), 400, "BadRequest", "managedFields")
+        .await;
+    plane
+        .refuses(&Method::PATCH, &named, apply, b"metadata: {name: good}", 400, "BadRequest", "apiVersion")
+        .await;
     let long = format!("{good}?fieldManager={}", "m".repeat(200));
     plane.refuses(&Method::PATCH, &long, apply, plain.as_bytes(), 422, "Invalid", "fieldManager").await;
     let absent = format!("{CONFIG_MAPS}/absent");
-    plane.refuses(&Method::PATCH, &absent, "application/merge-patch+json", b"{}", 404, "NotFound", "\"absent\" not found").await;
+    plane
+        .refuses(
+            &Method::PATCH,
+            &absent,
+            "application/merge-patch+json",
+            b"{}",
+            404,
+            "NotFound",
+            "\"absent\" not found",
+        )
+        .await;
     plane.is_well().await;
 }
 
@@ -271,7 +411,8 @@ async fn bad_parameters() {
     plane.refuses(&Method::GET, &long, "", b"", 400, "BadRequest", "selector").await;
     let body = br#"{"metadata":{"name":"x"}}"#;
     for (query, code) in [("dryRun=Some", 422), ("fieldValidation=Harsh", 422)] {
-        let (found, status) = plane.send(&Method::POST, &format!("{CONFIG_MAPS}?{query}"), "application/json", body).await;
+        let (found, status) =
+            plane.send(&Method::POST, &format!("{CONFIG_MAPS}?{query}"), "application/json", body).await;
         assert_eq!(found, code, "{query}: {status}");
     }
     for (body, code) in [
@@ -282,7 +423,8 @@ async fn bad_parameters() {
         (json!({"preconditions": {"resourceVersion": "1"}}), 409),
     ] {
         let path = format!("{CONFIG_MAPS}/good");
-        let (found, status) = plane.send(&Method::DELETE, &path, "application/json", body.to_string().as_bytes()).await;
+        let (found, status) =
+            plane.send(&Method::DELETE, &path, "application/json", body.to_string().as_bytes()).await;
         assert_eq!(found, code, "{body}: {status}");
     }
     for (method, path, code) in [
@@ -302,7 +444,17 @@ async fn bad_parameters() {
         assert_eq!(status["kind"], "Status", "{method} {path}");
     }
     let nowhere = "/api/v1/namespaces/nowhere/configmaps";
-    plane.refuses(&Method::POST, nowhere, "application/json", body, 404, "NotFound", "namespaces \"nowhere\" not found").await;
+    plane
+        .refuses(
+            &Method::POST,
+            nowhere,
+            "application/json",
+            body,
+            404,
+            "NotFound",
+            "namespaces \"nowhere\" not found",
+        )
+        .await;
     plane.is_well().await;
 }
 
@@ -324,8 +476,16 @@ async fn bad_crds() {
         (object(json!({"a": {"type": "string", "pattern": "("}})), "pattern"),
         (object(json!({"a": {"type": "string", "default": 7}})), "default"),
         (object(json!({"a": {"type": "object", "additionalProperties": false}})), "additionalProperties"),
-        (object(json!({"a": {"type": "array", "items": {"type": "string"}, "uniqueItems": true}})), "uniqueItems"),
-        (object(json!({"a": {"type": "array", "x-kubernetes-list-type": "map", "items": {"type": "object"}}})), "x-kubernetes-list-map-keys"),
+        (
+            object(json!({"a": {"type": "array", "items": {"type": "string"}, "uniqueItems": true}})),
+            "uniqueItems",
+        ),
+        (
+            object(
+                json!({"a": {"type": "array", "x-kubernetes-list-type": "map", "items": {"type": "object"}}}),
+            ),
+            "x-kubernetes-list-map-keys",
+        ),
         (rule("self.a <"), "rule"),
         (rule("self.nope > 1"), "rule"),
         (rule("nonsense(self.a)"), "rule"),
@@ -333,7 +493,8 @@ async fn bad_crds() {
         (rule(""), "rule"),
     ] {
         let body = crd("bads", "Bad", schema.clone());
-        let (code, status) = plane.send(&Method::POST, CRDS, "application/json", body.to_string().as_bytes()).await;
+        let (code, status) =
+            plane.send(&Method::POST, CRDS, "application/json", body.to_string().as_bytes()).await;
         assert_eq!(code, 422, "{schema}: {status}");
         assert!(status["message"].as_str().unwrap().contains(words), "{schema}: {status}");
         assert!(status["details"]["causes"].as_array().is_some_and(|causes| !causes.is_empty()), "{status}");
@@ -351,10 +512,16 @@ async fn bad_crds() {
         (tweak(&|c| c["spec"]["versions"] = json!([])), "spec.versions"),
         (tweak(&|c| c["spec"]["names"]["kind"] = json!("Thing")), "spec.names.kind"),
         (tweak(&|c| c["spec"]["conversion"] = json!({"strategy": "Webhook"})), "spec.conversion"),
-        (tweak(&|c| c["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": "x"}})), "scale"),
+        (
+            tweak(&|c| {
+                c["spec"]["versions"][0]["subresources"] = json!({"scale": {"specReplicasPath": "x"}})
+            }),
+            "scale",
+        ),
         (tweak(&|c| c["spec"]["versions"][0]["schema"] = Value::Null), "schema"),
     ] {
-        let (code, status) = plane.send(&Method::POST, CRDS, "application/json", body.to_string().as_bytes()).await;
+        let (code, status) =
+            plane.send(&Method::POST, CRDS, "application/json", body.to_string().as_bytes()).await;
         assert_eq!(code, 422, "{body}: {status}");
         assert!(status["message"].as_str().unwrap().contains(words), "{words}: {status}");
     }
@@ -372,13 +539,27 @@ async fn unknown_and_doubled_fields() {
         (CONFIG_MAPS, &br#"{"metadata":{"name":"x"},"dta":{}}"#[..], "unknown field \"dta\""),
         (CONFIG_MAPS, br#"{"metadata":{"name":"x","lables":{}}}"#, "unknown field \"metadata.lables\""),
         (CONFIG_MAPS, br#"{"metadata":{"name":"x"},"data":{"a":"1","a":"2"}}"#, "duplicate field \"data.a\""),
-        (THINGS, br#"{"metadata":{"name":"x"},"spec":{"size":1,"colour":"red"}}"#, "unknown field \"spec.colour\""),
+        (
+            THINGS,
+            br#"{"metadata":{"name":"x"},"spec":{"size":1,"colour":"red"}}"#,
+            "unknown field \"spec.colour\"",
+        ),
     ] {
         plane.refuses(&Method::POST, &strict(path), json, body, 400, "BadRequest", words).await;
     }
     let merge = "application/merge-patch+json";
     let patch = br#"{"spec":{"colour":"red"}}"#;
-    plane.refuses(&Method::PATCH, &strict(&format!("{THINGS}/good")), merge, patch, 400, "BadRequest", "spec.colour").await;
+    plane
+        .refuses(
+            &Method::PATCH,
+            &strict(&format!("{THINGS}/good")),
+            merge,
+            patch,
+            400,
+            "BadRequest",
+            "spec.colour",
+        )
+        .await;
 
     // By default they are dropped with a warning.
     let request = Request::post(format!("{THINGS}?dryRun=All"))
@@ -388,7 +569,8 @@ async fn unknown_and_doubled_fields() {
     let response = plane.0.service(&plane.1, Identity::user("tester")).oneshot(request).await.unwrap();
     assert_eq!(response.status(), 201);
     assert_eq!(response.headers()["warning"], r#"299 - "unknown field \"spec.colour\"""#);
-    let body: Value = serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap();
+    let body: Value =
+        serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap();
     assert_eq!(body["spec"], json!({"size": 1}));
     plane.is_well().await;
 }

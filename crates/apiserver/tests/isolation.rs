@@ -29,7 +29,13 @@ fn prefixes(plane: &str) -> Vec<String> {
     found
 }
 
-async fn ask(server: &ApiServer, method: &Method, path: &str, token: Option<&str>, body: &Value) -> (StatusCode, Value) {
+async fn ask(
+    server: &ApiServer,
+    method: &Method,
+    path: &str,
+    token: Option<&str>,
+    body: &Value,
+) -> (StatusCode, Value) {
     let (status, text) = ask_text(server, method, path, token, body).await;
     (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
@@ -45,9 +51,11 @@ async fn ask_text(
     if let Some(token) = token {
         request = request.header("authorization", format!("Bearer {token}"));
     }
-    let content_type = if *method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
+    let content_type =
+        if *method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
     let body = if *method == Method::GET { String::new() } else { body.to_string() };
-    let request = request.header("content-type", content_type).body(Full::<bytes::Bytes>::from(body)).unwrap();
+    let request =
+        request.header("content-type", content_type).body(Full::<bytes::Bytes>::from(body)).unwrap();
     let response = server.network_service().oneshot(request).await.unwrap();
     let status = response.status();
     if path.contains("watch=true") && status == StatusCode::OK {
@@ -105,8 +113,16 @@ async fn route_table(server: &ApiServer) -> Vec<(Method, String)> {
         ask(server, &Method::GET, &format!("/planes/hub{path}"), Some("token-hub"), &Value::Null).await.1
     };
     let mut paths: Vec<String> = [
-        "/", "/api", "/apis", "/version", "/openapi/v3", "/openapi/v2", "/metrics", "/no/such/path",
-        "/apis/hidden.example.com", "/api/v1/nosuchkinds",
+        "/",
+        "/api",
+        "/apis",
+        "/version",
+        "/openapi/v3",
+        "/openapi/v2",
+        "/metrics",
+        "/no/such/path",
+        "/apis/hidden.example.com",
+        "/api/v1/nosuchkinds",
     ]
     .into_iter()
     .chain(PUBLIC)
@@ -137,14 +153,17 @@ async fn route_table(server: &ApiServer) -> Vec<(Method, String)> {
         }
     }
     let methods = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-    paths.into_iter().flat_map(|path| methods.iter().map(move |method| (method.clone(), path.clone()))).collect()
+    paths
+        .into_iter()
+        .flat_map(|path| methods.iter().map(move |method| (method.clone(), path.clone())))
+        .collect()
 }
 
 /// The table below every prefix of a plane, without what is public.
 fn routes_of<'a>(name: &str, table: &'a [(Method, String)]) -> impl Iterator<Item = (&'a Method, String)> {
-    let all = prefixes(name).into_iter().flat_map(move |prefix| {
-        table.iter().map(move |(method, path)| (method, format!("{prefix}{path}")))
-    });
+    let all = prefixes(name)
+        .into_iter()
+        .flat_map(move |prefix| table.iter().map(move |(method, path)| (method, format!("{prefix}{path}"))));
     all.filter(|(method, path)| !(**method == Method::GET && PUBLIC.contains(&path.as_str())))
 }
 
@@ -174,9 +193,14 @@ async fn a_token_is_refused_on_every_other_plane_and_learns_nothing() {
     // Nothing was written by any of them.
     for name in PLANES {
         let counts = server.plane(&plane(name)).unwrap().counts();
-        let counts: BTreeMap<&str, usize> = counts.iter().map(|(kind, count)| (kind.resource.as_str(), *count)).collect();
-        let expected =
-            BTreeMap::from([("configmaps", 1), ("customresourcedefinitions", 1), ("hiddenkinds", 1), ("namespaces", 3)]);
+        let counts: BTreeMap<&str, usize> =
+            counts.iter().map(|(kind, count)| (kind.resource.as_str(), *count)).collect();
+        let expected = BTreeMap::from([
+            ("configmaps", 1),
+            ("customresourcedefinitions", 1),
+            ("hiddenkinds", 1),
+            ("namespaces", 3),
+        ]);
         assert_eq!(counts, expected);
     }
 }
@@ -186,10 +210,16 @@ async fn a_plane_that_exists_looks_like_one_that_does_not() {
     let server = server().await;
     let projects = "/apis/rm.example.com/v1/projects";
     for (there, not_there) in [
-        ("/planes/project-b/api/v1/namespaces".to_owned(), "/planes/project-zzz/api/v1/namespaces".to_owned()),
+        (
+            "/planes/project-b/api/v1/namespaces".to_owned(),
+            "/planes/project-zzz/api/v1/namespaces".to_owned(),
+        ),
         ("/planes/hub/version".to_owned(), "/planes/no-such/version".to_owned()),
         ("/planes/hub".to_owned(), "/planes/NOT..A..NAME".to_owned()),
-        (format!("{projects}/b/control-plane/api/v1/pods"), format!("{projects}/zzz/control-plane/api/v1/pods")),
+        (
+            format!("{projects}/b/control-plane/api/v1/pods"),
+            format!("{projects}/zzz/control-plane/api/v1/pods"),
+        ),
     ] {
         let token = Some("token-project-a");
         let real = ask_text(&server, &Method::GET, &there, token, &Value::Null).await;
@@ -230,11 +260,14 @@ async fn what_is_written_to_a_plane_stays_there_and_goes_with_it() {
     let object = json!({ "metadata": { "name": "mine" } });
     let (status, _) = ask(&server, &Method::POST, &path("project-a"), Some("token-project-a"), &object).await;
     assert_eq!(status, StatusCode::CREATED);
-    let (_, list) = ask(&server, &Method::GET, &path("project-b"), Some("token-project-b"), &Value::Null).await;
+    let (_, list) =
+        ask(&server, &Method::GET, &path("project-b"), Some("token-project-b"), &Value::Null).await;
     assert_eq!(list["items"], json!([]));
     assert!(server.drop_plane(&plane("project-a")));
-    let (status, _) = ask(&server, &Method::GET, &path("project-a"), Some("token-project-a"), &Value::Null).await;
+    let (status, _) =
+        ask(&server, &Method::GET, &path("project-a"), Some("token-project-a"), &Value::Null).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
-    let (status, _) = ask(&server, &Method::GET, &path("project-b"), Some("token-project-b"), &Value::Null).await;
+    let (status, _) =
+        ask(&server, &Method::GET, &path("project-b"), Some("token-project-b"), &Value::Null).await;
     assert_eq!(status, StatusCode::OK);
 }

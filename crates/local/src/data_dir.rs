@@ -84,7 +84,7 @@ impl DataDir {
         }
     }
 
-    /// Whether a platform runs with this directory.
+    /// Whether a platform runs with this directory. What a killed one left behind goes on the way.
     pub(crate) fn is_taken(&self) -> Result<bool> {
         if !self.0.join("lock").exists() {
             return Ok(false);

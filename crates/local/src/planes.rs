@@ -51,17 +51,27 @@ impl Role {
                 "quota.miloapis.com",
                 "networking.datumapis.com",
             ],
-            Self::Hub => &["compute.datumapis.com", "cluster.karmada.io", "policy.karmada.io", "config.karmada.io"],
-            Self::Cell => &["compute.datumapis.com", "networking.datumapis.com"],
-            Self::Project => {
-                &["compute.datumapis.com", "networking.datumapis.com", "quota.miloapis.com", "services.miloapis.com"]
+            Self::Hub => {
+                &["compute.datumapis.com", "cluster.karmada.io", "policy.karmada.io", "config.karmada.io"]
             }
+            Self::Cell => &["compute.datumapis.com", "networking.datumapis.com"],
+            Self::Project => &[
+                "compute.datumapis.com",
+                "networking.datumapis.com",
+                "quota.miloapis.com",
+                "services.miloapis.com",
+            ],
         }
     }
 }
 
 /// Makes core, the hub, a cell per city and project `demo`, with a token for each, and says how to get in.
-pub(crate) async fn make(server: &ApiServer, random: &Random, address: &str, cities: &[String]) -> Result<Vec<Context>> {
+pub(crate) async fn make(
+    server: &ApiServer,
+    random: &Random,
+    address: &str,
+    cities: &[String],
+) -> Result<Vec<Context>> {
     let cells = cities.iter().map(|city| (format!("cell-{}", city.to_lowercase()), Role::Cell));
     let planes = [("core".to_owned(), Role::Core), ("hub".to_owned(), Role::Hub)]
         .into_iter()
@@ -87,6 +97,9 @@ pub(crate) async fn make(server: &ApiServer, random: &Random, address: &str, cit
 async fn template(server: &ApiServer, role: Role) -> Result<PlaneTemplate> {
     let crds = compute_api::crds::ours().into_iter().chain(compute_api::crds::foreign());
     let wanted = crds.filter(|crd| role.groups().contains(&crd.spec.group.as_str()));
-    let crds = wanted.map(serde_json::to_value).collect::<Result<Vec<Value>, _>>().context("cannot encode the CRDs")?;
+    let crds = wanted
+        .map(serde_json::to_value)
+        .collect::<Result<Vec<Value>, _>>()
+        .context("cannot encode the CRDs")?;
     server.template(&crds).await.context("cannot install the CRDs")
 }

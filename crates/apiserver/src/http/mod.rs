@@ -111,7 +111,11 @@ where
 }
 
 /// Answers a request whose plane is named by its path and whose caller by its token.
-async fn authenticated<B>(shared: &Arc<Shared>, parts: &http::request::Parts, body: B) -> Result<Response<Body>>
+async fn authenticated<B>(
+    shared: &Arc<Shared>,
+    parts: &http::request::Parts,
+    body: B,
+) -> Result<Response<Body>>
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,

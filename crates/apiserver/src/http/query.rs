@@ -125,7 +125,9 @@ impl Query {
         let continue_token = self.get("continue").map(str::to_owned);
         let version = match (self.revision()?, self.version_match()?) {
             (None, Some(_)) => {
-                return Err(forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"));
+                return Err(forbidden(
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                ));
             }
             (Some(_), Some(_)) if continue_token.is_some() => {
                 return Err(forbidden("resourceVersionMatch is forbidden when continue is provided"));

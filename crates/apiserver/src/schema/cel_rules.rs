@@ -15,7 +15,7 @@ use crate::field_error::{FieldError, FieldErrorType};
 
 pub use super::expr;
 
-/// What all rules of one object may spend together: some hundred milliseconds.
+/// What all rules of one object may spend together: some hundreds of milliseconds.
 pub const OBJECT_BUDGET: u64 = 10_000_000;
 
 const SELF: &str = "self";

@@ -6,10 +6,10 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use regex::Regex;
 use serde_json::{Number, Value};
 
 use super::path::Path;
+use super::regexp::Pattern;
 use super::validate::Sink;
 use crate::field_error::{FieldError, FieldErrorType};
 
@@ -24,15 +24,6 @@ pub struct Bound {
     pub value: Number,
     /// Whether the end itself lies outside the range.
     pub exclusive: bool,
-}
-
-/// A compiled pattern, matched anywhere in the text.
-#[derive(Clone, Debug)]
-pub struct Pattern {
-    /// As written in the schema; shown in errors.
-    pub source: String,
-    /// Compiled.
-    pub regex: Regex,
 }
 
 /// Constraints on one value.
@@ -199,11 +190,16 @@ impl Constraints {
                 sink.push(|| FieldError::invalid(path.text(), value, detail));
             }
         }
-        if let Some(pattern) = &self.pattern
-            && !pattern.regex.is_match(text)
-        {
-            let detail = format!("{path} in body should match '{}'", pattern.source);
-            sink.push(|| FieldError::invalid(path.text(), value, detail));
+        if let Some(pattern) = &self.pattern {
+            let problem = match sink.afford(pattern.work(text)) {
+                true if pattern.is_match(text) => None,
+                true => Some("should match"),
+                false => Some("has too much text to match against"),
+            };
+            if let Some(problem) = problem {
+                let detail = format!("{path} in body {problem} '{}'", pattern.source());
+                sink.push(|| FieldError::invalid(path.text(), value, detail));
+            }
         }
         if let Some(format) = self.format
             && !format.matches(text)
@@ -240,13 +236,13 @@ impl Constraints {
             nested.check(value, path, sink);
         }
         if !self.any_of.is_empty() {
-            let tried = Tried::of(&self.any_of, value, path);
+            let tried = Tried::of(&self.any_of, value, path, sink);
             if tried.valid == 0 {
                 tried.report("must validate at least one schema (anyOf)", path, sink);
             }
         }
         if !self.one_of.is_empty() {
-            let tried = Tried::of(&self.one_of, value, path);
+            let tried = Tried::of(&self.one_of, value, path, sink);
             let words = "must validate one and only one schema (oneOf). Found";
             match tried.valid {
                 0 => tried.report(&format!("{words} none valid"), path, sink),
@@ -254,12 +250,10 @@ impl Constraints {
                 more => sink.push(|| composite(path, &format!("{words} {more} valid alternatives"))),
             }
         }
-        if let Some(nested) = &self.not {
-            let mut errors = Sink::with_limit(1);
-            nested.check(value, path, &mut errors);
-            if errors.is_empty() {
-                sink.push(|| composite(path, "must not validate the schema (not)"));
-            }
+        if let Some(nested) = &self.not
+            && sink.attempt(1, |sink| nested.check(value, path, sink)).is_empty()
+        {
+            sink.push(|| composite(path, "must not validate the schema (not)"));
         }
     }
 }
@@ -303,12 +297,10 @@ struct Tried {
 }
 
 impl Tried {
-    fn of(alternatives: &[Nested], value: &Value, path: &Path<'_>) -> Self {
+    fn of(alternatives: &[Nested], value: &Value, path: &Path<'_>, sink: &mut Sink) -> Self {
         let mut tried = Self { valid: 0, closest: Vec::new() };
         for nested in alternatives {
-            let mut errors = Sink::with_limit(8);
-            nested.check(value, path, &mut errors);
-            let errors = errors.into_errors();
+            let errors = sink.attempt(8, |sink| nested.check(value, path, sink));
             if errors.is_empty() {
                 tried.valid += 1;
             } else if tried.closest.is_empty() || errors.len() < tried.closest.len() {

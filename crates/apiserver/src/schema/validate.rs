@@ -17,17 +17,38 @@ use crate::field_error::{FieldError, FieldErrorType};
 /// The most errors that one validation returns.
 pub const MAX_ERRORS: usize = 64;
 
-/// Errors found so far, up to a limit; the rest are not even built.
+/// The work that matching patterns may be for one object, in tenths of nanoseconds: some two seconds
+/// for a pattern and a text that are made for each other, and out of reach for any others.
+const PATTERN_WORK: u64 = 1 << 34;
+
+/// Errors found so far, up to a limit; the rest are not even built. Also the budget of the checks that
+/// could take long.
 #[derive(Debug)]
 pub struct Sink {
     errors: Vec<FieldError>,
     limit: usize,
+    pattern_work: u64,
 }
 
 impl Sink {
     /// A sink that keeps `limit` errors.
     pub fn with_limit(limit: usize) -> Self {
-        Self { errors: Vec::new(), limit }
+        Self { errors: Vec::new(), limit, pattern_work: PATTERN_WORK }
+    }
+
+    /// Runs `check` with a sink of its own that keeps `limit` errors, on this one's budget.
+    pub fn attempt(&mut self, limit: usize, check: impl FnOnce(&mut Sink)) -> Vec<FieldError> {
+        let mut inner = Self { errors: Vec::new(), limit, pattern_work: self.pattern_work };
+        check(&mut inner);
+        self.pattern_work = inner.pattern_work;
+        inner.errors
+    }
+
+    /// Takes `work` off what may still be spent on patterns; `false` if there is not that much left.
+    pub fn afford(&mut self, work: u64) -> bool {
+        let left = self.pattern_work.checked_sub(work);
+        self.pattern_work = left.unwrap_or(0);
+        left.is_some()
     }
 
     /// Keeps the error that `build` makes, if there is room.

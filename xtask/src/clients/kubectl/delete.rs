@@ -62,9 +62,7 @@ pub(super) fn cases(t: &mut Topic<'_>) {
         k.cmd("get pod loose").fails()?.complains("NotFound")
     });
     t.case("--force --grace-period=0", |k| {
-        k.cmd("create -f -")
-            .stdin(on_node(&pod("forced", "nginx:1"), "n1"))
-            .ok()?;
+        k.cmd("create -f -").stdin(on_node(&pod("forced", "nginx:1"), "n1")).ok()?;
         k.cmd("delete pod forced --force --grace-period=0").ok()?.has("pod \"forced\" force deleted")?;
         k.cmd("get pod forced").fails()?.complains("NotFound")
     });

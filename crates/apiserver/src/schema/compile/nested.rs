@@ -4,9 +4,10 @@ use serde_json::{Number, Value};
 
 use super::keywords::Keywords;
 use super::{Compiler, MAX_DEPTH};
-use crate::schema::constraints::{Bound, Constraints, Format, Nested, Pattern};
+use crate::schema::Schema;
+use crate::schema::constraints::{Bound, Constraints, Format, Nested};
 use crate::schema::path::Path;
-use crate::schema::{Schema, regexp};
+use crate::schema::regexp::Pattern;
 
 /// Keywords that say something other than which values are valid.
 const STRUCTURAL: [(&str, &str); 10] = [
@@ -173,8 +174,8 @@ impl Compiler<'_> {
 
     fn pattern(&mut self, words: &Keywords<'_>, path: &Path<'_>) -> Option<Pattern> {
         let source = self.read(words, "pattern", path, "a string", Value::as_str)?;
-        match regexp::compile(source) {
-            Ok(regex) => Some(Pattern { source: source.to_owned(), regex }),
+        match Pattern::compile(source) {
+            Ok(pattern) => Some(pattern),
             Err(error) => {
                 let detail = format!("must be a valid regular expression, but isn't: {error}");
                 self.invalid(&path.field("pattern"), &Value::from(source), &detail);

@@ -11,7 +11,7 @@ use super::functions;
 use super::node::{Field, Node, Operator};
 use super::types::{Known, Scalar};
 use super::value::Val;
-use crate::schema::regexp;
+use crate::schema::regexp::Pattern;
 
 mod escape;
 mod macros;
@@ -296,7 +296,7 @@ impl<'s> Lowering<'s> {
             && let Some(Node::Const(pattern)) = nodes.get_mut(1)
             && let Val::Str(text) = pattern
         {
-            let regex = regexp::compile(text).map_err(|words| fault(expr, words))?;
+            let regex = Pattern::compile(text).map_err(|words| fault(expr, words))?;
             *pattern = Val::Pattern(Arc::new(regex));
         }
         Ok((Node::Call(definition.function, nodes), known))

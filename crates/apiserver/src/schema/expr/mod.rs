@@ -32,7 +32,7 @@ pub use value::{List, Map, Text, Val};
 
 /// The longest expression that is parsed.
 pub const MAX_SOURCE: usize = 16 << 10;
-/// What one evaluation may spend: some ten milliseconds.
+/// What one evaluation may spend: some tens of milliseconds.
 pub const RULE_BUDGET: u64 = 1_000_000;
 /// The stack that parsing gets. The parser recurses along chains (`a.b.c`, `a + b + c`), whose length
 /// only [`MAX_SOURCE`] bounds; pages that it does not reach are never touched.

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use super::eval::{Budget, EvalError};
 use super::value::{List, Val, equal};
 use crate::schema::ListType;
+use crate::schema::regexp::Pattern;
 
 type Evaluated<'a> = Result<Val<'a>, EvalError>;
 
-/// What matching a text against a pattern costs: both lengths count, as matching is linear in each.
-pub(super) fn match_cost(text: &str, pattern: &str) -> u64 {
-    (text.len() as u64 / 10 + 1) * (pattern.len() as u64 / 4 + 1)
+/// What matching a text against a pattern costs: the lengths of both count, and the work that the
+/// pattern is at its worst. The worst is rare, so it is charged at a fraction of what it would take.
+pub(super) fn match_cost(text: &str, pattern: &Pattern) -> u64 {
+    const WORST: u64 = 2_048;
+    (text.len() as u64 / 10 + 1) * (pattern.source().len() as u64 / 4 + 1) + pattern.work(text) / WORST
 }
 
 fn overflow(what: &str) -> EvalError {

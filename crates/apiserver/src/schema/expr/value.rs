@@ -9,7 +9,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use regex::Regex;
 use serde_json::{Map as JsonMap, Value};
 
 use super::eval::{Budget, EvalError};
@@ -18,6 +17,7 @@ use super::quantity::Quantity;
 use super::semver::Semver;
 use super::url::Url;
 use crate::schema::constraints::{Format, format};
+use crate::schema::regexp::Pattern;
 use crate::schema::{ListType, Schema, Type};
 
 /// Text that is borrowed from the object or the rule, or shared.
@@ -89,7 +89,7 @@ pub enum Val<'a> {
     /// A named format of the `format` library.
     Format(&'static str),
     /// A constant pattern, compiled with the expression; stands where its text would.
-    Pattern(Arc<Regex>),
+    Pattern(Arc<Pattern>),
 }
 
 impl<'a> Val<'a> {

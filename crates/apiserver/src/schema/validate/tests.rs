@@ -170,6 +170,23 @@ fn what_did_not_change_is_excused() {
 }
 
 #[test]
+fn a_pattern_and_a_text_made_for_each_other_do_not_hang_the_server() {
+    let field = json!({"type": "string", "pattern": "(a|b)*a(a|b){3000}c"});
+    let schema = schema(&json!({"type": "object", "properties": {"x": field}}));
+    let text: String = (0..200_000_u32)
+        .map(|n| if n.wrapping_mul(2_654_435_761) >> 30 & 1 == 0 { 'a' } else { 'b' })
+        .collect();
+    let started = std::time::Instant::now();
+    let errors = texts(&validate(&schema, &json!({"x": text}), None));
+    assert!(
+        errors[0].ends_with("x in body has too much text to match against '(a|b)*a(a|b){3000}c'"),
+        "{errors:?}"
+    );
+    assert!(started.elapsed() < std::time::Duration::from_secs(5));
+    assert_eq!(texts(&validate(&schema, &json!({"x": "aab"}), None)).len(), 1);
+}
+
+#[test]
 fn validation_is_fast() {
     let schema = sample();
     let list: Vec<Value> =

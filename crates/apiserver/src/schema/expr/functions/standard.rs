@@ -1,15 +1,13 @@
 //! Conversions, sizes and optionals.
 
-use std::borrow::Cow;
-
-use regex::Regex;
+use std::sync::Arc;
 
 use super::Returns::{Anything, Bool, Bytes, Double, Int, Optional, String as Str, Uint};
 use super::{Definition, Evaluated, global, member};
 use crate::schema::expr::eval::{Budget, EvalError};
 use crate::schema::expr::operators::match_cost;
 use crate::schema::expr::value::Val;
-use crate::schema::regexp;
+use crate::schema::regexp::Pattern;
 
 pub(super) const TABLE: &[Definition] = &[
     global("size", 1, Int, size),
@@ -155,27 +153,30 @@ fn bool<'a>(args: &[Val<'a>], _: &mut Budget) -> Evaluated<'a> {
 }
 
 fn matches<'a>(args: &[Val<'a>], budget: &mut Budget) -> Evaluated<'a> {
-    with_pattern("matches", args, budget, |text, regex, _| Ok(Val::Bool(regex.is_match(text))))
+    with_pattern("matches", args, budget, |text, pattern, _| Ok(Val::Bool(pattern.is_match(text))))
 }
 
 /// Calls `function` with a text and the pattern that is the second argument, charging for one match.
 ///
-/// A pattern that is not constant is compiled each time. That takes microseconds, and more for long
-/// patterns, and is charged so.
+/// A pattern that is not constant is compiled each time. That takes microseconds, and more for large
+/// ones, and is charged so.
 pub(super) fn with_pattern<'a>(
     name: &str,
     args: &[Val<'a>],
     budget: &mut Budget,
-    function: impl FnOnce(&str, &Regex, &mut Budget) -> Evaluated<'a>,
+    function: impl FnOnce(&str, &Pattern, &mut Budget) -> Evaluated<'a>,
 ) -> Evaluated<'a> {
-    let (text, compiled) = match args {
-        [Val::Str(text), Val::Pattern(regex), ..] => (text, Cow::Borrowed(&**regex)),
-        [Val::Str(text), Val::Str(pattern), ..] => {
-            budget.charge(1_000 + 100 * pattern.len() as u64)?;
-            (text, Cow::Owned(regexp::compile(pattern).map_err(EvalError::Failed)?))
+    const LARGEST: usize = 64 << 10;
+    let (text, pattern) = match args {
+        [Val::Str(text), Val::Pattern(pattern), ..] => (text, Arc::clone(pattern)),
+        [Val::Str(text), Val::Str(source), ..] => {
+            budget.charge(1_000 + 100 * source.len() as u64)?;
+            let pattern = Pattern::compile_within(source, LARGEST).map_err(EvalError::Failed)?;
+            budget.charge(pattern.size() as u64 / 2)?;
+            (text, Arc::new(pattern))
         }
         _ => return Err(EvalError::no_overload(name, args)),
     };
-    budget.charge(match_cost(text, compiled.as_str()))?;
-    function(text, &compiled, budget)
+    budget.charge(match_cost(text, &pattern))?;
+    function(text, &pattern, budget)
 }

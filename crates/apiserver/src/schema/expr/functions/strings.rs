@@ -214,8 +214,8 @@ fn quoted(text: &str) -> String {
 }
 
 fn find<'a>(args: &[Val<'a>], budget: &mut Budget) -> Evaluated<'a> {
-    with_pattern("find", args, budget, |text, regex, _| {
-        Ok(Val::text(regex.find(text).map_or("", |found| found.as_str())))
+    with_pattern("find", args, budget, |text, pattern, _| {
+        Ok(Val::text(pattern.find_all(text).next().unwrap_or_default()))
     })
 }
 
@@ -225,12 +225,12 @@ fn find_all<'a>(args: &[Val<'a>], budget: &mut Budget) -> Evaluated<'a> {
         Some(Val::Int(limit)) => usize::try_from(*limit).unwrap_or(usize::MAX),
         Some(_) => return Err(EvalError::no_overload("findAll", args)),
     };
-    with_pattern("findAll", args, budget, |text, regex, budget| {
+    with_pattern("findAll", args, budget, |text, pattern, budget| {
         let mut found = Vec::new();
-        for part in regex.find_iter(text).take(limit) {
-            // Each search may look at the whole rest of the text.
-            budget.charge(match_cost(&text[part.start()..], regex.as_str()))?;
-            found.push(Val::text(part.as_str()));
+        for part in pattern.find_all(text).take(limit) {
+            // Each search may look at the whole text.
+            budget.charge(match_cost(text, pattern))?;
+            found.push(Val::text(part));
         }
         Ok(Val::list(found))
     })
