@@ -23,7 +23,8 @@ pub struct Subject {
 }
 
 impl Subject {
-    fn qualified(&self) -> String {
+    /// Resource and group: `workloads.compute.datumapis.com`.
+    pub(crate) fn qualified(&self) -> String {
         if self.group.is_empty() {
             self.resource.clone()
         } else {

@@ -107,7 +107,7 @@ impl fmt::Display for FieldError {
 }
 
 /// A value as it is shown in an error: scalars in full up to 256 bytes, objects and lists by their type.
-fn shown(value: &serde_json::Value) -> String {
+pub(crate) fn shown(value: &serde_json::Value) -> String {
     const LIMIT: usize = 256;
     match value {
         serde_json::Value::Object(_) => "\"object\"".to_owned(),

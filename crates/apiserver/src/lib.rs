@@ -19,7 +19,7 @@
 //! let server = ApiServer::new(Options::default());
 //! let template = server.template(&[]).await?;
 //! let name = PlaneName::new("demo")?;
-//! server.create_plane(name.clone(), &template)?;
+//! server.create_plane(name.clone(), &template).await?;
 //!
 //! let client = kube::Client::new(server.service(&name, Identity::user("me")), "default");
 //! let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> = kube::Api::all(client);

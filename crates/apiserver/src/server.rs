@@ -48,7 +48,11 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// The one way by which objects change: commits, keeps definitions current, and tells the background work.
-    pub(crate) async fn commit(&self, plane: &Arc<Plane>, write: Write) -> Result<Arc<Event>, CommitError> {
+    pub(crate) async fn commit(
+        self: &Arc<Self>,
+        plane: &Arc<Plane>,
+        write: Write,
+    ) -> Result<Arc<Event>, CommitError> {
         let is_crd = write.resource.resource == "customresourcedefinitions";
         let resource = write.resource.clone();
         let event = plane.store.commit(write).await?;
@@ -56,6 +60,7 @@ impl Shared {
             plane.reload(&self.definitions);
         }
         self.lifecycle.notice(plane, &resource, &event);
+        lifecycle::expiry::notice(self, plane, &resource, &event).await;
         Ok(event)
     }
 }
@@ -86,14 +91,22 @@ impl ApiServer {
         Self(shared)
     }
 
-    /// Prepares what planes start with: the usual namespaces and these CRDs.
+    /// Prepares what planes start with beside their namespaces: these CRDs.
     pub async fn template(&self, crds: &[Value]) -> Result<PlaneTemplate, TemplateError> {
         PlaneTemplate::new(&self.0, crds).await
     }
 
-    /// Makes a plane.
-    pub fn create_plane(&self, name: PlaneName, template: &PlaneTemplate) -> Result<Arc<Plane>, PlaneError> {
-        self.0.planes.add(template.make(name))
+    /// Makes a plane with namespaces of its own and what the template has.
+    pub async fn create_plane(
+        &self,
+        name: PlaneName,
+        template: &PlaneTemplate,
+    ) -> Result<Arc<Plane>, PlaneError> {
+        if self.plane(&name).is_some() {
+            return Err(PlaneError::Exists(name));
+        }
+        let plane = template.make(&self.0, name).await?;
+        self.0.planes.add(plane)
     }
 
     /// Finds a plane.

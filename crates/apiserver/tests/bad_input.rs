@@ -1,6 +1,8 @@
 //! Bad input of every sort gets the right code and a `Status` that says what is wrong, changes nothing, and the
 //! server goes on.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use bytes::Bytes;
 use compute_apiserver::{ApiServer, Identity, Options, PlaneName};
 use http::{Method, Request};
@@ -38,7 +40,7 @@ async fn plane() -> Plane {
     } } });
     let template = server.template(&[crd("things", "Thing", schema)]).await.unwrap();
     let name = PlaneName::new("p").unwrap();
-    server.create_plane(name.clone(), &template).unwrap();
+    server.create_plane(name.clone(), &template).await.unwrap();
     let plane = Plane(server, name);
     let (code, _) = plane
         .send(
@@ -216,14 +218,46 @@ async fn wrong_types_of_fields() {
 }
 
 #[tokio::test]
+async fn wrong_shapes_of_built_in_kinds() {
+    let plane = plane().await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let (code, _) = plane.send(&Method::POST, pods, "application/json", pod.to_string().as_bytes()).await;
+    assert_eq!(code, 201);
+    let services = "/api/v1/namespaces/default/services";
+    let secrets = "/api/v1/namespaces/default/secrets";
+    for (path, body) in [
+        ("/api/v1/namespaces", json!({"metadata": {"name": "a"}, "spec": "x"})),
+        ("/api/v1/namespaces", json!({"metadata": {"name": "a", "labels": "x"}})),
+        (secrets, json!({"metadata": {"name": "a"}, "data": "x", "stringData": {"a": "b"}})),
+        (secrets, json!({"metadata": {"name": "a"}, "data": {"password": "hunter2!"}})),
+        (services, json!({"metadata": {"name": "a"}, "spec": []})),
+        (services, json!({"metadata": {"name": "a"}, "spec": {"ports": [7]}})),
+        (pods, json!({"metadata": {"name": "a"}, "spec": "x"})),
+        (pods, json!({"metadata": {"name": "a"}, "spec": {"containers": "x"}})),
+    ] {
+        let (code, status) =
+            plane.send(&Method::POST, path, "application/json", body.to_string().as_bytes()).await;
+        // A namespace's spec is the server's: whatever is sent there is replaced.
+        let accepted = path == "/api/v1/namespaces" && body["spec"] == "x";
+        assert_eq!(code, if accepted { 201 } else { 422 }, "{path} {body}: {status}");
+        assert!(!status.to_string().contains("hunter2"), "a secret is echoed: {status}");
+    }
+    let merge = "application/merge-patch+json";
+    plane
+        .refuses(&Method::PATCH, &format!("{pods}/p"), merge, br#"{"spec":"x"}"#, 422, "Invalid", "spec")
+        .await;
+    plane.is_well().await;
+}
+
+#[tokio::test]
 async fn wrong_content_types_and_accepts() {
     let plane = plane().await;
-    for content_type in [
-        "text/plain",
-        "application/xml",
-        "application/vnd.kubernetes.protobuf",
-        "application/json-patch+json",
-    ] {
+    let protobuf = "application/vnd.kubernetes.protobuf";
+    for body in [&b""[..], b"{}", b"k8s\0\xff\xff\xff\xff\xff", b"k8s\0\x0a\x7f"] {
+        plane.refuses(&Method::POST, CONFIG_MAPS, protobuf, body, 400, "BadRequest", "protobuf").await;
+    }
+    for content_type in ["text/plain", "application/xml", "application/json-patch+json"] {
         plane
             .refuses(
                 &Method::POST,
@@ -398,7 +432,6 @@ async fn bad_parameters() {
         ("resourceVersion=1&resourceVersionMatch=Exact", 410),
         ("resourceVersion=99999999999999999", 504),
         ("watch=maybe", 400),
-        ("watch=true&resourceVersion=1", 410),
         ("watch=true&sendInitialEvents=true", 422),
         ("watch=true&timeoutSeconds=soon", 400),
         ("sendInitialEvents=true", 422),
@@ -407,6 +440,11 @@ async fn bad_parameters() {
         assert_eq!(found, code, "{query}: {status}");
         assert_eq!(status["kind"], "Status", "{query}");
     }
+    // A watch that comes too late is told so in its stream, where clients look for it.
+    let (found, event) =
+        plane.send(&Method::GET, &format!("{CONFIG_MAPS}?watch=true&resourceVersion=1"), "", b"").await;
+    assert_eq!((found, &event["type"]), (200, &json!("ERROR")));
+    assert_eq!((&event["object"]["code"], &event["object"]["reason"]), (&json!(410), &json!("Expired")));
     let long = format!("{CONFIG_MAPS}?labelSelector={}", "a,".repeat(20_000));
     plane.refuses(&Method::GET, &long, "", b"", 400, "BadRequest", "selector").await;
     let body = br#"{"metadata":{"name":"x"}}"#;

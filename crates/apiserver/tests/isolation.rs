@@ -1,7 +1,9 @@
 //! Planes are isolated: over the whole route table, a token of one plane is refused on every other, and nothing that
 //! is in the other plane can be learnt from the answers, not even whether the plane exists.
 
-use std::collections::BTreeMap;
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use compute_apiserver::{Access, ApiServer, Identity, Options, PlaneName, PlaneRoute};
 use http::{Method, Request, StatusCode};
@@ -90,7 +92,7 @@ async fn server() -> ApiServer {
     });
     let template = server.template(&[crd]).await.unwrap();
     for name in PLANES {
-        server.create_plane(plane(name), &template).unwrap();
+        server.create_plane(plane(name), &template).await.unwrap();
         let token = format!("token-{name}");
         server.tokens().add(&token, Identity::user(name), Access::Planes([plane(name)].into()));
         for (path, object) in [
@@ -260,6 +262,14 @@ async fn what_is_written_to_a_plane_stays_there_and_goes_with_it() {
     let object = json!({ "metadata": { "name": "mine" } });
     let (status, _) = ask(&server, &Method::POST, &path("project-a"), Some("token-project-a"), &object).await;
     assert_eq!(status, StatusCode::CREATED);
+    // The hub names its namespaces after the uids of those in the projects.
+    let mut uids = BTreeSet::new();
+    for name in PLANES {
+        let path = format!("/planes/{name}/api/v1/namespaces/default");
+        let (_, namespace) =
+            ask(&server, &Method::GET, &path, Some(&format!("token-{name}")), &Value::Null).await;
+        assert!(uids.insert(namespace["metadata"]["uid"].to_string()), "{name}: {namespace}");
+    }
     let (_, list) =
         ask(&server, &Method::GET, &path("project-b"), Some("token-project-b"), &Value::Null).await;
     assert_eq!(list["items"], json!([]));

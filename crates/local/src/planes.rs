@@ -1,6 +1,7 @@
 //! Which planes the platform has, what they serve, and where they are reached.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use anyhow::{Context as _, Result};
 use compute_apiserver::{Access, ApiServer, Identity, PlaneName, PlaneRoute, PlaneTemplate, Random};
@@ -81,10 +82,11 @@ pub(crate) async fn make(
     let mut contexts = Vec::new();
     for (name, role) in planes {
         let plane = PlaneName::new(&name)?;
-        if !templates.contains_key(&role) {
-            templates.insert(role, template(server, role).await?);
-        }
-        server.create_plane(plane.clone(), &templates[&role])?;
+        let template = match templates.entry(role) {
+            Entry::Occupied(made) => made.into_mut(),
+            Entry::Vacant(slot) => slot.insert(template(server, role).await?),
+        };
+        server.create_plane(plane.clone(), template).await?;
         let token = random.secret();
         let identity = Identity { user: format!("{name}-admin"), groups: vec!["system:masters".to_owned()] };
         server.tokens().add(&token, identity, Access::Planes([plane.clone()].into()));

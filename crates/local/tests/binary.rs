@@ -1,5 +1,7 @@
 //! `compute-local` as a user runs it: up, a second up, status, kubeconfig, down, signals.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

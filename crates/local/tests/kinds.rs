@@ -1,5 +1,7 @@
 //! The generated CRDs keep every field of our kinds: an object that has them all comes back as it was sent.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use compute_apiserver::{ApiServer, Identity, Options, PlaneName};
 use http::{Method, Request};
 use kube::Client;
@@ -45,7 +47,7 @@ async fn an_object_with_every_field_is_accepted_and_kept() {
         compute_api::crds::ours().iter().map(|crd| serde_json::to_value(crd).unwrap()).collect();
     let template = server.template(&crds).await.unwrap();
     let plane = PlaneName::new("p").unwrap();
-    server.create_plane(plane.clone(), &template).unwrap();
+    server.create_plane(plane.clone(), &template).await.unwrap();
     let client = Client::new(server.service(&plane, Identity::user("tester")), "default");
 
     for (plural, mut object) in [

@@ -1,7 +1,7 @@
 //! Cases: a name, some kubectl commands, and what must come out of them.
 //!
-//! A command is written as in a shell (`'…'` quotes, nothing is expanded) and runs in the namespace of its topic. Every
-//! expectation that does not hold becomes an error with the command, its exit code and all it wrote.
+//! A command is written as in a shell (`'…'` quotes, nothing is expanded) and runs in the namespace of its topic.
+//! Every expectation that does not hold becomes an error with the command, its exit code and all it wrote.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -270,7 +270,7 @@ impl Outcome {
         self.holds(fact, &format!("expected no {unwanted:?}"))
     }
 
-    /// Standard output has a line with these words, whatever lies between them. `*` in a word stands for anything.
+    /// Standard output has a line with these words, whatever lies between them. `*` stands for anything in a word.
     pub(super) fn row(self, row: &str) -> Result<Self> {
         let fact = has_row(&self.0.stdout, row);
         self.holds(fact, &format!("expected a row like {row:?}"))
@@ -288,7 +288,7 @@ impl Outcome {
         self.holds(fact, "expected nothing on standard error")
     }
 
-    /// The field of the JSON on standard output is this. The path is a JSON pointer; a field that is absent is null.
+    /// A field of the JSON on standard output is this. The path is a JSON pointer; an absent field is null.
     pub(super) fn at(self, pointer: &str, expected: impl Into<Value>) -> Result<Self> {
         let found = self.json()?.pointer(pointer).cloned().unwrap_or_default();
         let expected = expected.into();

@@ -1,7 +1,7 @@
 //! `cargo xtask clients test`: clients that others wrote must work against the embedded API server.
 //!
-//! One server runs for the whole test; the cases of a topic live in a namespace of their own. A case that fails is
-//! shown with everything it saw, and the next one goes on. The last line is the count.
+//! One server runs for the whole test; the cases of a topic live in a namespace of their own. A case that fails
+//! is shown with everything it saw, and the next one goes on. The last line is the count.
 
 mod harness;
 mod kubectl;
@@ -15,7 +15,7 @@ use anyhow::{Result, bail};
 use harness::Report;
 use server::Server;
 
-/// Runs kubectl and the Python client against a fresh server. Fails if any case does, or if a tool is missing.
+/// Runs kubectl and the Python client against a fresh server. Fails if any case does or a tool is missing.
 pub(crate) fn test() -> Result<()> {
     let kubectl = tools::kubectl()?;
     let python = tools::python()?;

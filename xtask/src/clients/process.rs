@@ -68,7 +68,8 @@ impl Process {
         Ok(Self { child, lines, output: Output { command: shown, ..Output::default() } })
     }
 
-    /// Waits until `enough` holds for what has been written so far; says whether it does. Ends early with the process.
+    /// Waits until `enough` holds for what has been written so far; says whether it does. Ends early with the
+    /// process.
     pub(super) fn wait_until(&mut self, within: Duration, mut enough: impl FnMut(&Output) -> bool) -> bool {
         let deadline = Instant::now() + within;
         loop {

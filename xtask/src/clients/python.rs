@@ -1,4 +1,5 @@
-//! The Python client: a script of ours prints one line per check in the form of [`Report`]; here they are counted.
+//! The Python client: the script in `python/` prints one line per check, in the form of [`Report`]; here they are
+//! counted.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,10 +14,12 @@ const SCRIPT: Duration = Duration::from_secs(300);
 
 /// Runs the script.
 pub(super) fn run(python: &Path, server: &Server, report: &mut Report) {
+    let script = crate::root().join("xtask/src/clients/python");
     let mut command = Command::new(python);
-    command.arg("-u").arg("-").arg(server.kubeconfig());
-    command.env("HOME", server.home()).env("PYTHONDONTWRITEBYTECODE", "1").env_remove("KUBECONFIG");
-    let output = Process::start(&mut command, "python python.py".to_owned(), include_str!("python.py"))
+    // Unbuffered, and no compiled files among the sources.
+    command.args(["-u", "-B"]).arg(&script).arg(server.kubeconfig());
+    command.env("HOME", server.home()).env_remove("KUBECONFIG");
+    let output = Process::start(&mut command, format!("python {}", script.display()), "")
         .and_then(|process| process.wait(SCRIPT));
     let output = match output {
         Ok(output) => output,

@@ -10,8 +10,8 @@ use super::server::Server;
 
 /// The oldest minor version of kubectl 1 that is good enough.
 const OLDEST_MINOR: u32 = 32;
-/// What is built if there is none: the minor version whose API the server offers. Kubernetes 1.x.y publishes its
-/// Go modules as 0.x.y.
+/// What is built if there is none: the minor version whose API the server offers. Kubernetes 1.x.y publishes
+/// its Go modules as 0.x.y.
 const BUILT_MINOR: u32 = 35;
 const BUILT_PATCH: u32 = 10;
 /// Set to `build`, it leaves a kubectl on PATH alone.
@@ -32,6 +32,8 @@ impl Kubectl {
     pub(super) fn command(&self, server: &Server) -> Command {
         let mut command = Command::new(&self.program);
         command.env("HOME", server.home()).env("KUBECONFIG", server.kubeconfig()).env("LC_ALL", "C");
+        // Copies of edits that were refused go with the server.
+        command.env("TMPDIR", server.home());
         for name in
             ["KUBECACHEDIR", "KUBE_EDITOR", "EDITOR", "KUBECTL_EXTERNAL_DIFF", "HTTPS_PROXY", "https_proxy"]
         {
@@ -84,7 +86,8 @@ fn build_kubectl() -> Result<Kubectl> {
         std::fs::write(
             directory.join("go.mod"),
             format!(
-                "module kubectl\n\ngo 1.25.0\n\nrequire (\n\tk8s.io/component-base {module}\n\tk8s.io/kubectl {module}\n)\n"
+                "module kubectl\n\ngo 1.25.0\n\n\
+                 require (\n\tk8s.io/component-base {module}\n\tk8s.io/kubectl {module}\n)\n"
             ),
         )?;
         std::fs::write(directory.join("main.go"), MAIN_GO)?;

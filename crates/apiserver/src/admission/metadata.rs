@@ -64,19 +64,20 @@ pub(crate) fn check_name(name: &str, object: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// Removes from a new object what only the server sets.
-pub(super) fn reset_system_fields(object: &mut Value) {
-    if let Some(metadata) = object["metadata"].as_object_mut() {
-        let system = FIXED.iter().filter(|field| !matches!(**field, "name" | "namespace" | "generateName"));
-        for field in system.copied().chain(["resourceVersion", "selfLink"]) {
-            metadata.remove(field);
-        }
+/// Removes from a new object what only the server sets, and what is empty. Says whether anything was empty.
+pub(super) fn reset_system_fields(object: &mut Value) -> bool {
+    let Some(metadata) = object["metadata"].as_object_mut() else { return false };
+    let system = FIXED.iter().filter(|field| !matches!(**field, "name" | "namespace" | "generateName"));
+    for field in system.copied().chain(["resourceVersion", "selfLink"]) {
+        metadata.remove(field);
     }
+    drop_empty(metadata)
 }
 
-/// Gives the next state of an object the system fields of the present one.
-pub(super) fn keep_system_fields(before: &Value, object: &mut Value) {
-    let Some(metadata) = object["metadata"].as_object_mut() else { return };
+/// Gives the next state of an object the system fields of the present one, and removes what is empty. Says whether anything
+/// was empty.
+pub(super) fn keep_system_fields(before: &Value, object: &mut Value) -> bool {
+    let Some(metadata) = object["metadata"].as_object_mut() else { return false };
     metadata.remove("selfLink");
     for field in FIXED.into_iter().chain(["resourceVersion"]) {
         match before["metadata"].get(field) {
@@ -84,6 +85,12 @@ pub(super) fn keep_system_fields(before: &Value, object: &mut Value) {
             None => metadata.remove(field),
         };
     }
+    drop_empty(metadata)
+}
+
+/// Kubernetes knows no difference between an empty map or list of metadata and none.
+fn drop_empty(metadata: &mut Map<String, Value>) -> bool {
+    let before = metadata.len();
     for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
         let empty = match metadata.get(field) {
             Some(Value::Object(map)) => map.is_empty(),
@@ -94,4 +101,5 @@ pub(super) fn keep_system_fields(before: &Value, object: &mut Value) {
             metadata.remove(field);
         }
     }
+    metadata.len() < before
 }

@@ -49,16 +49,16 @@ pub(crate) fn decode_shape(
     Ok(def.warning.iter().cloned().collect())
 }
 
-/// Drops what the kind does not have, and deals with it as the client asked.
+/// Drops what the kind does not have, and deals with it as the client asked. Says whether there was anything.
 fn prune_unknown(
     target: &Target,
     object: &mut Value,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
-) -> Result<()> {
+) -> Result<bool> {
     let def = &target.resource.def;
-    let mut problems: Vec<String> =
-        prune::prune(&def.schema, object).into_iter().map(|path| format!("unknown field {path:?}")).collect();
+    let pruned = prune::prune(&def.schema, object);
+    let mut problems: Vec<String> = pruned.iter().map(|path| format!("unknown field {path:?}")).collect();
     problems.extend(options.duplicates.iter().map(|path| format!("duplicate field {path:?}")));
     match options.validation {
         FieldValidation::Ignore => {}
@@ -72,7 +72,7 @@ fn prune_unknown(
             )));
         }
     }
-    Ok(())
+    Ok(!pruned.is_empty())
 }
 
 /// Makes a new object ready but for its name, if that is generated.
@@ -88,8 +88,8 @@ pub(crate) fn prepare_create(
             "resourceVersion should not be set on objects to be created".to_owned(),
         ));
     }
-    prune_unknown(target, object, options, warnings)?;
-    metadata::reset_system_fields(object);
+    let pruned = prune_unknown(target, object, options, warnings)?;
+    let dropped = metadata::reset_system_fields(object) || pruned;
     strategy::before_create(target, object, &now);
     defaults::apply(&target.resource.def.schema, object);
     let metadata = &mut object["metadata"];
@@ -98,7 +98,7 @@ pub(crate) fn prepare_create(
     if strategy::has_generation(target) {
         metadata["generation"] = json!(1);
     }
-    record_ownership(target, None, object, options, &now);
+    record_ownership(target, None, object, options, &now, dropped);
     Ok(())
 }
 
@@ -111,9 +111,9 @@ pub(crate) fn prepare_update(
     warnings: &mut Vec<String>,
 ) -> Result<()> {
     let now = rfc3339(target.shared.options.clock.now());
-    prune_unknown(target, object, options, warnings)?;
+    let pruned = prune_unknown(target, object, options, warnings)?;
     take_part(target, before, object, options.part);
-    metadata::keep_system_fields(before, object);
+    let dropped = metadata::keep_system_fields(before, object) || pruned;
     if options.part == Part::Main {
         strategy::before_update(target, before, object, &now);
     }
@@ -123,7 +123,7 @@ pub(crate) fn prepare_update(
         let changed = strategy::desired_state_differs(target, before, object);
         object["metadata"]["generation"] = json!(generation + i64::from(changed));
     }
-    record_ownership(target, Some(before), object, options, &now);
+    record_ownership(target, Some(before), object, options, &now, dropped);
     Ok(())
 }
 
@@ -138,8 +138,13 @@ fn take_part(target: &Target, before: &Value, object: &mut Value, part: Part) {
         if absent && let [field] = path {
             next.as_object_mut().map(|object| object.remove(*field));
         }
-        let managed = object["metadata"].get("managedFields").cloned();
-        if let Some(managed) = managed {
+        if strategy::status_carries_metadata(target) && part == Part::Status {
+            let owners = next["metadata"].get("ownerReferences").cloned();
+            next["metadata"] = object["metadata"].clone();
+            if let Some(owners) = owners {
+                next["metadata"]["ownerReferences"] = owners;
+            }
+        } else if let Some(managed) = object["metadata"].get("managedFields").cloned() {
             next["metadata"]["managedFields"] = managed;
         }
         *object = next;
@@ -159,15 +164,21 @@ fn take_part(target: &Target, before: &Value, object: &mut Value, part: Part) {
     }
 }
 
-/// Writes down who owns the changed fields. An apply has done so itself and names no manager.
+/// Writes down who owns the changed fields. An apply has done so itself and names no manager; what was `dropped` since then
+/// is nobody's.
 fn record_ownership(
     target: &Target,
     before: Option<&Value>,
     object: &mut Value,
     options: &WriteOptions,
     now: &str,
+    dropped: bool,
 ) {
+    let schema = &target.resource.def.schema;
     if options.manager.is_empty() {
+        if dropped {
+            managed_fields::forget_absent(object, schema);
+        }
         return;
     }
     let writer = managed_fields::Writer {
@@ -176,14 +187,17 @@ fn record_ownership(
         subresource: options.part.subresource(),
         now,
     };
-    managed_fields::update(before, object, &target.resource.def.schema, writer);
+    managed_fields::update(before, object, schema, writer);
 }
 
 /// Everything that is wrong with a new object.
 pub(crate) fn validate_create(target: &Target, object: &Value) -> Result<()> {
     let mut errors = meta::validate(&object["metadata"], target.resource.name_rule);
-    errors.extend(validate::validate(&target.resource.def.schema, object, None));
-    errors.extend(strategy::validate(target, None, object));
+    let ill_formed = validate::validate(&target.resource.def.schema, object, None);
+    if ill_formed.is_empty() {
+        errors.extend(strategy::validate(target, None, object));
+    }
+    errors.extend(ill_formed);
     finish(target, object, errors)
 }
 
@@ -208,10 +222,11 @@ pub(crate) fn validate_update(
             errors.push(FieldError::new("metadata.finalizers", FieldErrorType::Forbidden, detail));
         }
     }
-    errors.extend(validate::validate(&target.resource.def.schema, object, Some(before)));
-    if options.part == Part::Main {
+    let ill_formed = validate::validate(&target.resource.def.schema, object, Some(before));
+    if options.part == Part::Main && ill_formed.is_empty() {
         errors.extend(strategy::validate(target, Some(before), object));
     }
+    errors.extend(ill_formed);
     finish(target, object, errors)
 }
 

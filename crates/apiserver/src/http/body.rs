@@ -1,4 +1,4 @@
-//! Request bodies: bounded, in JSON or YAML.
+//! Request bodies: bounded, in JSON, YAML or (built-in kinds) Protobuf.
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -6,7 +6,7 @@ use http::header::CONTENT_TYPE;
 use http_body_util::{BodyExt as _, Limited};
 use serde_json::Value;
 
-use super::json;
+use super::{json, protobuf};
 use crate::error::{ApiError, Result};
 use crate::verbs::Patch;
 
@@ -59,6 +59,10 @@ pub(super) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<(Value, Vec<St
     match media_type(headers) {
         "" | "application/json" | "*/*" => json::parse(bytes).map_err(malformed),
         "application/yaml" => Ok((yaml(bytes)?, Vec::new())),
+        "application/vnd.kubernetes.protobuf" => {
+            let object = protobuf::decode(bytes).map_err(malformed)?;
+            object.map(|object| (object, Vec::new())).ok_or(ApiError::UnsupportedMediaType(OBJECT_TYPES))
+        }
         _ => Err(ApiError::UnsupportedMediaType(OBJECT_TYPES)),
     }
 }

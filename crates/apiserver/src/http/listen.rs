@@ -127,7 +127,10 @@ async fn connection(
         Err(_) => return tracing::debug!(%peer, "handshake timed out"),
     };
     let service = hyper_util::service::TowerToHyperService::new(server.network_service());
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+    // The handshake says which protocol comes, so that the timers of that protocol hold from the first byte.
+    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+    let builder = auto::Builder::new(TokioExecutor::new());
+    let mut builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     builder
         .http2()

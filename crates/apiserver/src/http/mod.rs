@@ -8,6 +8,7 @@ mod body;
 mod json;
 mod listen;
 mod negotiate;
+mod protobuf;
 mod query;
 mod resource;
 mod respond;

@@ -80,7 +80,9 @@ where
                     exchange.patch(&key, part, body).await
                 }
                 (&Method::DELETE, Some(key), Part::Main) => exchange.delete(&key, &body).await,
-                (&Method::DELETE, None, Part::Main) => exchange.delete_collection(&place, &body).await,
+                (&Method::DELETE, None, Part::Main) if !exchange.target.resource.is_namespace() => {
+                    exchange.delete_collection(&place, &body).await
+                }
                 _ => Err(not_allowed()),
             }
         }
@@ -119,13 +121,13 @@ impl Exchange<'_> {
         }
         let (object, duplicates) = body::object(&self.parts.headers, body)?;
         let options = self.query.write(&self.parts.headers, Part::Main, duplicates)?;
-        self.written(verbs::create(&self.target, place.namespace, object, &options).await?)
+        self.written(&verbs::create(&self.target, place.namespace, object, &options).await?)
     }
 
     async fn update(&self, key: &ObjectKey, part: Part, body: &[u8]) -> Answer {
         let (object, duplicates) = body::object(&self.parts.headers, body)?;
         let options = self.query.write(&self.parts.headers, part, duplicates)?;
-        self.written(match part {
+        self.written(&match part {
             Part::Scale => verbs::update_scale(&self.target, key, object, &options).await?,
             _ => verbs::update(&self.target, key, object, &options).await?,
         })
@@ -137,7 +139,7 @@ impl Exchange<'_> {
             self.query.require_manager()?;
         }
         let options = self.query.write(&self.parts.headers, part, duplicates)?;
-        self.written(match part {
+        self.written(&match part {
             Part::Scale => verbs::patch_scale(&self.target, key, patch, &options).await?,
             _ => verbs::patch(&self.target, key, patch, &options).await?,
         })
@@ -181,7 +183,7 @@ impl Exchange<'_> {
         self.listed(&Listed { objects, revision, continue_token: None, remaining: None })
     }
 
-    fn written(&self, written: Written) -> Answer {
+    fn written(&self, written: &Written) -> Answer {
         let mut response = self.object(&written.object)?;
         if written.created {
             *response.status_mut() = StatusCode::CREATED;

@@ -50,7 +50,11 @@ impl Encoder {
             WatchEvent::Added(object) => (ADDED, self.stored(&object)),
             WatchEvent::Modified(object) => (MODIFIED, self.stored(&object)),
             WatchEvent::Deleted(Gone::Deleted(object)) => (DELETED, self.stored(&object)),
-            WatchEvent::Deleted(gone) => (DELETED, self.value(gone.value())),
+            WatchEvent::Deleted(gone) => {
+                let mut value = gone.value();
+                self.target.resource.serve(&mut value);
+                (DELETED, self.value(&value))
+            }
             WatchEvent::Bookmark { revision, initial_end } => {
                 (BOOKMARK, self.bookmark(revision, initial_end))
             }
@@ -62,19 +66,19 @@ impl Encoder {
     fn stored(&mut self, object: &Arc<Object>) -> Bytes {
         match (self.shape, self.target.in_version(object)) {
             (Shape::Plain, served) => served.bytes(),
-            (_, Served::Stored(object)) => self.value(object.value()),
-            (_, Served::Value(value)) => self.value(value),
+            (_, Served::Stored(object)) => self.value(&object.value()),
+            (_, Served::Value(value)) => self.value(&value),
         }
     }
 
-    fn value(&mut self, object: Value) -> Bytes {
+    fn value(&mut self, object: &Value) -> Bytes {
         match self.shape {
-            Shape::Plain => serialise(&object),
-            Shape::Metadata => serialise(&partial_object_metadata(&object)),
+            Shape::Plain => serialise(object),
+            Shape::Metadata => serialise(&partial_object_metadata(object)),
             Shape::Table => {
                 let printer = &self.target.resource.printer;
                 let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
-                let rows = vec![printer.row(&object, self.include, self.target.shared.options.clock.now())];
+                let rows = vec![printer.row(object, self.include, self.target.shared.options.clock.now())];
                 let table = printer.table(metadata, rows, !self.headers_sent);
                 self.headers_sent = true;
                 serialise(&table)

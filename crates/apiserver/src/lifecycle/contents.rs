@@ -6,7 +6,7 @@ use super::garbage::remove_finalizer;
 use super::{CRD_FINALIZER, settled};
 use crate::error::Result;
 use crate::store::{GroupResource, Object};
-use crate::verbs::{self, DeleteOptions, Part, Propagation, Target, WriteOptions};
+use crate::verbs::{self, DeleteOptions, Part, Propagation, Target, WriteOptions, YIELD_EVERY};
 
 /// Deletes everything in a namespace; when nothing is left, lets the namespace go.
 pub(super) async fn empty_namespace(target: &Target, namespace: &Object) -> Result<()> {
@@ -42,7 +42,10 @@ async fn delete_all(target: &Target, table: &GroupResource, namespace: Option<&s
     let target = Target { resource: resource.clone(), ..target.clone() };
     let options = DeleteOptions { propagation: Some(Propagation::Background), ..DeleteOptions::default() };
     let (objects, _) = target.plane.store.list(table, namespace, |object| !object.meta.deleting);
-    for object in objects {
+    for (i, object) in objects.into_iter().enumerate() {
+        if i % YIELD_EVERY == YIELD_EVERY - 1 {
+            tokio::task::yield_now().await;
+        }
         let options = DeleteOptions { uid: Some(object.meta.uid.to_string()), ..options.clone() };
         settled(verbs::delete(&target, &object.meta.key, &options).await)?;
     }

@@ -3,12 +3,13 @@
 //! Guarantees: an object is deleted only if none of its owners lives, decided by name and uid and committed on condition
 //! that the object is still the one that was judged.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::{has_finalizer, settled};
-use crate::error::Result;
+use crate::error::{ApiError, Result};
 use crate::meta::{FOREGROUND, ORPHAN};
 use crate::store::{GroupResource, Object, ObjectKey, Owner};
 use crate::verbs::{self, DeleteOptions, Patch, Propagation, Target, WriteOptions};
@@ -42,12 +43,30 @@ pub(super) async fn collect(target: &Target, object: &Arc<Object>, gone_owner: O
             OwnerState::Gone => obsolete.push(&*owner.uid),
         }
     }
-    if living > 0 {
-        return drop_references(target, object, &obsolete).await;
+    let result = if living > 0 {
+        drop_references(target, object, &obsolete).await
+    } else {
+        delete(target, object, waiting > 0).await
+    };
+    match result {
+        // It has changed meanwhile, perhaps to another owner: judge what it is now.
+        Err(ApiError::Conflict { .. }) => {
+            match target.plane.store.get(&target.resource.table, &object.meta.key) {
+                Some(fresh) if fresh.revision != object.revision => {
+                    Box::pin(collect(target, &fresh, gone_owner)).await
+                }
+                _ => Ok(()),
+            }
+        }
+        result => settled(result),
     }
+}
+
+/// Deletes an object that no owner keeps, on condition that it has not changed.
+async fn delete(target: &Target, object: &Object, owner_waits: bool) -> Result<()> {
     let has_dependents = !target.plane.store.dependents(&object.meta.uid).is_empty();
     let propagation = match () {
-        () if waiting > 0 && has_dependents => Propagation::Foreground,
+        () if owner_waits && has_dependents => Propagation::Foreground,
         () if has_finalizer(object, ORPHAN) => Propagation::Orphan,
         () if has_finalizer(object, FOREGROUND) => Propagation::Foreground,
         () => Propagation::Background,
@@ -58,18 +77,7 @@ pub(super) async fn collect(target: &Target, object: &Arc<Object>, gone_owner: O
         resource_version: Some(object.revision.to_string()),
         dry_run: false,
     };
-    match verbs::delete(target, &object.meta.key, &options).await {
-        // It has changed meanwhile, perhaps to another owner: judge what it is now.
-        Err(crate::error::ApiError::Conflict { .. }) => {
-            match target.plane.store.get(&target.resource.table, &object.meta.key) {
-                Some(fresh) if fresh.revision != object.revision => {
-                    Box::pin(collect(target, &fresh, gone_owner)).await
-                }
-                _ => Ok(()),
-            }
-        }
-        result => settled(result),
-    }
+    verbs::delete(target, &object.meta.key, &options).await.map(drop)
 }
 
 fn owner_state(target: &Target, object: &Object, owner: &Owner, gone_owner: Option<&str>) -> OwnerState {
@@ -109,7 +117,7 @@ async fn drop_references(target: &Target, object: &Object, uids: &[&str]) -> Res
         .collect();
     let merge =
         json!({ "metadata": { "resourceVersion": object.revision.to_string(), "ownerReferences": kept } });
-    settled(verbs::patch(target, &object.meta.key, Patch::Merge(merge), &WriteOptions::by(MANAGER)).await)
+    verbs::patch(target, &object.meta.key, Patch::Merge(merge), &WriteOptions::by(MANAGER)).await.map(drop)
 }
 
 /// Orphan propagation: every dependent loses this owner, then the owner goes.
@@ -121,7 +129,7 @@ pub(super) async fn orphan_dependents(target: &Target, owner: &Object) -> Result
             }
             let Some(kind) = target.registry.find_table(&resource) else { break };
             let dependent_target = Target { resource: kind.clone(), ..target.clone() };
-            drop_references(&dependent_target, &dependent, &[&owner.meta.uid]).await?;
+            settled(drop_references(&dependent_target, &dependent, &[&owner.meta.uid]).await)?;
         }
     }
     remove_finalizer(target, owner, ORPHAN).await
@@ -136,9 +144,7 @@ pub(super) async fn delete_dependents(
     let mut blocking = 0;
     for (resource, key) in target.plane.store.dependents(&owner.meta.uid) {
         let Some(dependent) = target.plane.store.get(&resource, &key) else { continue };
-        let blocks =
-            dependent.meta.owners.iter().any(|reference| reference.uid == owner.meta.uid && reference.blocks);
-        if blocks {
+        if blocks(&dependent, owner) && !waits_for(target, dependent.clone(), owner) {
             blocking += 1;
             if !dependent.meta.deleting {
                 look_at((*resource).clone(), key);
@@ -149,6 +155,32 @@ pub(super) async fn delete_dependents(
         return Ok(());
     }
     remove_finalizer(target, owner, FOREGROUND).await
+}
+
+/// Whether the foreground deletion of `owner` waits for `dependent`.
+fn blocks(dependent: &Object, owner: &Object) -> bool {
+    dependent.meta.owners.iter().any(|reference| reference.uid == owner.meta.uid && reference.blocks)
+}
+
+/// Whether `object` is in foreground deletion and waits, itself or through others, for `owner`. In such a circle
+/// somebody has to go first.
+fn waits_for(target: &Target, object: Arc<Object>, owner: &Object) -> bool {
+    let store = &target.plane.store;
+    let mut seen = BTreeSet::from([object.meta.uid.clone()]);
+    let mut waiting = vec![object];
+    while let Some(object) = waiting.pop() {
+        if !object.meta.deleting || !has_finalizer(&object, FOREGROUND) {
+            continue;
+        }
+        if object.meta.uid == owner.meta.uid {
+            return true;
+        }
+        let dependents = store.dependents(&object.meta.uid);
+        let dependents = dependents.iter().filter_map(|(resource, key)| store.get(resource, key));
+        let blocking = dependents.filter(|dependent| blocks(dependent, &object));
+        waiting.extend(blocking.filter(|dependent| seen.insert(dependent.meta.uid.clone())));
+    }
+    false
 }
 
 /// Removes one finalizer, whatever else changes about the object.

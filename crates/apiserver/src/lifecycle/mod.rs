@@ -5,9 +5,10 @@
 //! it is done, so doing it twice, late or in another order is harmless.
 
 mod contents;
+pub(crate) mod expiry;
 mod garbage;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use crate::error::{ApiError, Result};
 use crate::meta::{FOREGROUND, ORPHAN};
 use crate::planes::{Plane, PlaneName};
 use crate::server::Shared;
-use crate::store::{Change, Event, GroupResource, Object, ObjectKey};
+use crate::store::{Change, Event, GroupResource, Object, ObjectKey, Owner};
 use crate::verbs::{Target, namespaces};
 
 /// Finalizer of a CRD whose objects go first.
@@ -41,11 +42,25 @@ struct Item {
     gone_owner: Option<Box<str>>,
 }
 
-/// What is due.
+/// What is due, by plane.
 #[derive(Debug, Default)]
 struct Due {
-    items: Mutex<BTreeSet<Item>>,
+    items: Mutex<BTreeMap<PlaneName, BTreeSet<Item>>>,
     woken: Notify,
+}
+
+impl Due {
+    /// Takes at most `most` items, one of each plane in turn: a busy plane never holds up another.
+    fn take(&self, most: usize) -> Vec<Item> {
+        let mut planes = self.items.lock();
+        let mut taken = Vec::new();
+        while taken.len() < most && !planes.is_empty() {
+            let room = most - taken.len();
+            taken.extend(planes.values_mut().take(room).filter_map(BTreeSet::pop_first));
+            planes.retain(|_, items| !items.is_empty());
+        }
+        taken
+    }
 }
 
 /// The way in.
@@ -54,7 +69,7 @@ pub(crate) struct Queue(Arc<Due>);
 
 impl Queue {
     fn add(&self, item: Item) {
-        self.0.items.lock().insert(item);
+        self.0.items.lock().entry(item.plane.clone()).or_default().insert(item);
         self.0.woken.notify_one();
     }
 
@@ -72,9 +87,19 @@ impl Queue {
             key,
             gone_owner: gone_owner.map(Into::into),
         };
+        let registry = plane.registry();
+        let owners_before = event.before.as_ref().map_or(&[][..], |before| &before.meta.owners);
+        let owners_after = if event.change == Change::Deleted { &[][..] } else { &object.meta.owners };
+        // An owner that no longer has to wait for this object may go.
+        let blocks = |owner: &Owner| owners_after.iter().any(|kept| kept.uid == owner.uid && kept.blocks);
+        for owner in owners_before.iter().filter(|owner| owner.blocks && !blocks(owner)) {
+            if let Some(found) = registry.find_kind(&owner.api_version, &owner.kind) {
+                let namespace = if found.def.namespaced { &*object.meta.key.namespace } else { "" };
+                self.add(item(&found.table, ObjectKey::new(namespace, &owner.name), None));
+            }
+        }
         if event.change != Change::Deleted {
-            let before = event.before.as_ref();
-            let same_owners = before.is_some_and(|before| before.meta.owners == object.meta.owners);
+            let same_owners = event.before.is_some() && *owners_before == *object.meta.owners;
             let finalizers_of_ours =
                 object.meta.finalizers.iter().any(|f| matches!(&**f, FOREGROUND | ORPHAN | CRD_FINALIZER));
             let is_namespace = *resource == namespaces();
@@ -88,14 +113,7 @@ impl Queue {
         for (dependent, key) in plane.store.dependents(&object.meta.uid) {
             self.add(item(&dependent, key, Some(&object.meta.uid)));
         }
-        let registry = plane.registry();
         let namespace = &object.meta.key.namespace;
-        for owner in &object.meta.owners {
-            if let Some(found) = registry.find_kind(&owner.api_version, &owner.kind) {
-                let namespace = if found.def.namespaced { namespace } else { "" };
-                self.add(item(&found.table, ObjectKey::new(namespace, &owner.name), None));
-            }
-        }
         if !namespace.is_empty() {
             let key = ObjectKey::new("", namespace);
             if plane.store.get(&namespaces(), &key).is_some_and(|found| found.meta.deleting) {
@@ -117,10 +135,7 @@ pub(crate) fn start(shared: Weak<Shared>) -> Queue {
     tokio::spawn(async move {
         loop {
             // Each turn holds the server only while there is work, so that the last clone can go.
-            let batch: Vec<Item> = {
-                let mut items = due.items.lock();
-                std::iter::from_fn(|| items.pop_first()).take(BATCH).collect()
-            };
+            let batch = due.take(BATCH);
             if batch.is_empty() {
                 due.woken.notified().await;
                 if shared.strong_count() == 0 {
@@ -129,15 +144,24 @@ pub(crate) fn start(shared: Weak<Shared>) -> Queue {
                 continue;
             }
             let Some(shared) = shared.upgrade() else { return };
-            futures::future::join_all(batch.into_iter().map(|item| work(&shared, item))).await;
+            // Each item is a task of its own: a fault in one must not end the work for all planes.
+            let mut tasks = tokio::task::JoinSet::new();
+            for item in batch {
+                tasks.spawn(work(shared.clone(), item));
+            }
+            while let Some(done) = tasks.join_next().await {
+                if let Err(error) = done {
+                    tracing::error!(%error, "background work failed");
+                }
+            }
         }
     });
     queue
 }
 
-async fn work(shared: &Arc<Shared>, item: Item) {
+async fn work(shared: Arc<Shared>, item: Item) {
     let Some(plane) = shared.planes.find(&item.plane) else { return };
-    if let Err(error) = process(shared, &plane, &item).await {
+    if let Err(error) = process(&shared, &plane, &item).await {
         tracing::warn!(plane = %item.plane, resource = %item.resource.resource, name = %item.key.name, %error,
             "background deletion is tried again");
         let queue = shared.lifecycle.clone();
@@ -156,7 +180,7 @@ async fn process(shared: &Arc<Shared>, plane: &Arc<Plane>, item: &Item) -> Resul
     let Some(object) = plane.store.get(&item.resource, &item.key) else { return Ok(()) };
     if object.meta.deleting {
         if resource.is_namespace() {
-            return contents::empty_namespace(&target, &object).await;
+            contents::empty_namespace(&target, &object).await?;
         }
         if resource.is_crd() && has_finalizer(&object, CRD_FINALIZER) {
             return contents::empty_crd(&target, &object).await;

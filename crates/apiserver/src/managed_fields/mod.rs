@@ -43,7 +43,7 @@ pub use extract::fields_of;
 pub use fields_v1::FieldsV1Error;
 pub use path::{ElementError, PathElement, path_text};
 pub use set::FieldSet;
-pub use update::update;
+pub use update::{forget_absent, update};
 
 /// Who writes, and when: what an entry of `managedFields` says about a request.
 #[derive(Clone, Copy, Debug)]

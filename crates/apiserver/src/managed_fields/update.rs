@@ -66,6 +66,16 @@ pub fn update(live: Option<&Value>, new: &mut Value, schema: &Schema, writer: Wr
     set_managed_fields(new, ManagedEntry::write_all(entries).map(Cow::Owned));
 }
 
+/// Takes ownership of what the object does not have away from everybody: what was applied but is not kept.
+pub fn forget_absent(object: &mut Value, schema: &Schema) {
+    let Some(Ok(mut entries)) = managed_fields(object).map(ManagedEntry::read_all) else { return };
+    let present = compare(&Value::Null, object, schema).added;
+    for entry in &mut entries {
+        entry.fields = entry.fields.intersection(&present);
+    }
+    set_managed_fields(object, ManagedEntry::write_all(entries).map(Cow::Owned));
+}
+
 /// Which entries a request starts from.
 enum Base<'a> {
     Nothing,

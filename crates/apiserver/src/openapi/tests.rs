@@ -53,6 +53,7 @@ fn workload() -> Vec<Arc<Definition>> {
         },
     }))
     .unwrap()
+    .served
 }
 
 fn gv(group: &str, version: &str) -> GroupVersion {

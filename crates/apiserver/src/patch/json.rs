@@ -41,6 +41,9 @@ pub fn json_patch(mut doc: Value, patch: &[u8]) -> Result<Value, Error> {
                 "operation {at} of the JSON patch nests the document deeper than {MAX_DEPTH} levels"
             )));
         }
+        if tests_absence(&doc, operation) {
+            continue;
+        }
         json_patch::patch_unsafe(&mut doc, std::slice::from_ref(operation)).map_err(|error| {
             Error::Invalid(format!(
                 "operation {at} of the JSON patch at {:?}: {}",
@@ -50,6 +53,14 @@ pub fn json_patch(mut doc: Value, patch: &[u8]) -> Result<Value, Error> {
         })?;
     }
     Ok(doc)
+}
+
+/// Whether the operation tests that a field is absent. To Kubernetes that is `null`, and clients test for it
+/// before they add a list.
+fn tests_absence(doc: &Value, operation: &PatchOperation) -> bool {
+    let PatchOperation::Test(test) = operation else { return false };
+    let parent = test.path.parent().and_then(|parent| doc.pointer(parent.as_str()));
+    test.value.is_null() && doc.pointer(test.path.as_str()).is_none() && parent.is_some_and(Value::is_object)
 }
 
 /// The depth of what an operation puts into the document, counted from the root, and the bytes it adds to

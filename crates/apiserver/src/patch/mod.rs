@@ -14,7 +14,7 @@ pub use json::json_patch;
 pub use merge::merge_patch;
 
 /// How many levels a document may have: as many as the JSON reader takes.
-const MAX_DEPTH: usize = 128;
+const MAX_DEPTH: usize = 120;
 
 /// Why a patch was not applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,8 +11,9 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::lifecycle::expiry::Expiry;
 use crate::meta::NameRule;
-use crate::registry::{APIEXTENSIONS, Definitions, Registry};
+use crate::registry::{APIEXTENSIONS, CompiledCrd, Definitions, Registry};
 use crate::store::{GroupResource, PlaneStore, Revisions};
 pub use template::{PlaneTemplate, TemplateError};
 
@@ -42,7 +43,7 @@ impl fmt::Display for PlaneName {
 }
 
 /// Why a plane cannot be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlaneError {
     /// The name is not a DNS subdomain.
@@ -51,6 +52,9 @@ pub enum PlaneError {
     /// There is one of that name.
     #[error("plane {0} exists already")]
     Exists(PlaneName),
+    /// Its first objects could not be written.
+    #[error("plane {0} cannot be made")]
+    NotWritten(PlaneName, #[source] TemplateError),
 }
 
 /// One control plane.
@@ -60,19 +64,32 @@ pub struct Plane {
     /// Its objects.
     pub(crate) store: PlaneStore,
     registry: RwLock<Arc<Registry>>,
-    reloading: Mutex<()>,
+    /// What is compiled of each CRD, by its name.
+    crds: Mutex<Arc<Crds>>,
+    /// Which events are past their time.
+    pub(crate) expiry: Expiry,
 }
+
+/// Compiled CRDs by name, with the revision of the object that each was compiled from.
+type Crds = BTreeMap<Box<str>, (u64, Arc<CompiledCrd>)>;
 
 impl Plane {
     pub(crate) fn new(name: PlaneName, revisions: Arc<Revisions>) -> Self {
         let registry = RwLock::new(Registry::built_in());
-        Self { name, store: PlaneStore::new(revisions), registry, reloading: Mutex::default() }
+        Self {
+            name,
+            store: PlaneStore::new(revisions),
+            registry,
+            crds: Mutex::default(),
+            expiry: Expiry::default(),
+        }
     }
 
     fn from_template(name: PlaneName, template: &Plane) -> Self {
         let registry = RwLock::new(template.registry());
         let store = PlaneStore::from_template(&template.store);
-        Self { name, store, registry, reloading: Mutex::default() }
+        let crds = Mutex::new(template.crds.lock().clone());
+        Self { name, store, registry, crds, expiry: Expiry::default() }
     }
 
     /// Its name.
@@ -90,27 +107,51 @@ impl Plane {
         self.registry.read().clone()
     }
 
-    /// Brings what it serves in line with its CRDs. Called after each change of one, before the change is answered.
+    /// Brings what it serves, and the objects it keeps, in line with its CRDs. Called after each change of one, before
+    /// the change is answered.
     pub(crate) fn reload(&self, definitions: &Definitions) {
-        let _one_at_a_time = self.reloading.lock();
-        let crds = GroupResource::new(APIEXTENSIONS, "customresourcedefinitions");
-        let (objects, _) = self.store.list(&crds, None, |_| true);
+        let mut known = self.crds.lock();
+        let table = GroupResource::new(APIEXTENSIONS, "customresourcedefinitions");
+        let (objects, _) = self.store.list(&table, None, |_| true);
         let mut terminating = BTreeSet::new();
-        let mut compiled = Vec::with_capacity(objects.len());
+        let mut crds = Crds::new();
         for object in objects {
-            match definitions.compile(&object.value()) {
-                Ok(crd) => {
+            let name = &object.meta.key.name;
+            let compiled = match known.get(name) {
+                Some((revision, compiled)) if *revision == object.revision => Ok(compiled.clone()),
+                _ => definitions.compile(&object.value()),
+            };
+            match compiled {
+                Ok(compiled) => {
                     if object.meta.deleting {
-                        terminating.extend(crd.resources.iter().map(|resource| resource.table.clone()));
+                        terminating.insert(compiled.storage.table.clone());
                     }
-                    compiled.push(crd);
+                    crds.insert(name.clone(), (object.revision, compiled));
                 }
                 Err(errors) => {
-                    tracing::error!(plane = %self.name, crd = %object.meta.key.name, ?errors, "stored CRD does not compile");
+                    tracing::error!(plane = %self.name, crd = %name, ?errors, "stored CRD does not compile");
                 }
             }
         }
-        *self.registry.write() = Arc::new(Registry::with_custom(&compiled, terminating));
+        let registry = Registry::with_custom(crds.values().map(|(_, compiled)| compiled), terminating);
+        *self.registry.write() = Arc::new(registry);
+        self.follow(&known, &crds);
+        *known = Arc::new(crds);
+    }
+
+    /// Objects of a definition that has changed become what it now says; watches of them, and of kinds that are gone, start anew.
+    fn follow(&self, before: &Crds, after: &Crds) {
+        for (name, (_, old)) in before {
+            match after.get(name) {
+                Some((_, new)) if Arc::ptr_eq(old, new) => {}
+                Some((_, new)) => {
+                    let storage = &new.storage;
+                    self.store
+                        .rewrite(&storage.table, storage.stored_fields(), |object| storage.complete(object));
+                }
+                None => self.store.rewrite(&old.storage.table, &[], |_| {}),
+            }
+        }
     }
 }
 
@@ -127,11 +168,11 @@ impl Planes {
         self.0.read().keys().cloned().collect()
     }
 
-    pub(crate) fn add(&self, plane: Plane) -> Result<Arc<Plane>, PlaneError> {
+    pub(crate) fn add(&self, plane: Arc<Plane>) -> Result<Arc<Plane>, PlaneError> {
         use std::collections::btree_map::Entry;
         match self.0.write().entry(plane.name.clone()) {
             Entry::Occupied(entry) => Err(PlaneError::Exists(entry.key().clone())),
-            Entry::Vacant(entry) => Ok(entry.insert(Arc::new(plane)).clone()),
+            Entry::Vacant(entry) => Ok(entry.insert(plane).clone()),
         }
     }
 

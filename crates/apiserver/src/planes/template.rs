@@ -1,10 +1,11 @@
-//! Templates: a plane's first objects and definitions, prepared once and shared by every plane that is made from them.
+//! Templates: CRDs and what is compiled from them, prepared once and shared by every plane that is made from them.
+//! Namespaces are made anew for each plane: their uids tell planes apart wherever objects of several planes meet.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Plane, PlaneName};
+use super::{Plane, PlaneError, PlaneName};
 use crate::auth::Identity;
 use crate::error::ApiError;
 use crate::server::Shared;
@@ -13,13 +14,13 @@ use crate::verbs::{self, WriteOptions};
 /// Namespaces that every plane starts with.
 const NAMESPACES: [&str; 2] = ["default", "kube-system"];
 
-/// What planes start with: namespaces and CRDs. Cheap to clone.
+/// What planes start with beside their namespaces. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct PlaneTemplate(Arc<Plane>);
 
-/// An object of a template was refused.
+/// One of a plane's first objects was refused.
 #[derive(Debug, thiserror::Error)]
-#[error("{what} in the template")]
+#[error("{what} is refused")]
 pub struct TemplateError {
     what: String,
     #[source]
@@ -30,19 +31,23 @@ impl PlaneTemplate {
     pub(crate) async fn new(shared: &Arc<Shared>, crds: &[Value]) -> Result<Self, TemplateError> {
         let name = PlaneName::new("template").expect("a plain word is a plane name");
         let plane = Arc::new(Plane::new(name, shared.revisions.clone()));
-        for namespace in NAMESPACES {
-            let object =
-                json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
-            put(shared, &plane, object, "namespaces").await?;
-        }
         for crd in crds {
             put(shared, &plane, crd.clone(), "customresourcedefinitions").await?;
         }
         Ok(Self(plane))
     }
 
-    pub(crate) fn make(&self, name: PlaneName) -> Plane {
-        Plane::from_template(name, &self.0)
+    /// A plane that nobody else can see yet.
+    pub(crate) async fn make(&self, shared: &Arc<Shared>, name: PlaneName) -> Result<Arc<Plane>, PlaneError> {
+        let plane = Arc::new(Plane::from_template(name, &self.0));
+        for namespace in NAMESPACES {
+            let object =
+                json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
+            put(shared, &plane, object, "namespaces")
+                .await
+                .map_err(|source| PlaneError::NotWritten(plane.name().clone(), source))?;
+        }
+        Ok(plane)
     }
 }
 

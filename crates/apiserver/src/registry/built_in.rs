@@ -79,8 +79,8 @@ const KINDS: &[Kind] = &[
             "involvedObject.uid",
             "reason",
             "reportingComponent",
-            "source",
             "type",
+            "source",
         ],
         ..kind("", "Event", "events", register::<Event>)
     },
@@ -120,8 +120,8 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         short_names: &["ev"],
+        // The same facts as in the core group, in the same order.
         selectable_fields: &[
-            "reason",
             "regarding.apiVersion",
             "regarding.fieldPath",
             "regarding.kind",
@@ -129,6 +129,7 @@ const KINDS: &[Kind] = &[
             "regarding.namespace",
             "regarding.resourceVersion",
             "regarding.uid",
+            "reason",
             "reportingController",
             "type",
         ],
@@ -159,6 +160,13 @@ static BUILT_IN: LazyLock<BuiltIn> = LazyLock::new(build);
 /// The definitions of all built-in kinds.
 pub fn definitions() -> Vec<Arc<Definition>> {
     BUILT_IN.definitions.clone()
+}
+
+/// The kind as which events of both groups are kept.
+pub fn core_events() -> Arc<Definition> {
+    let found =
+        BUILT_IN.definitions.iter().find(|def| def.gv.group.is_empty() && def.names.plural == "events");
+    found.expect("events are among the built-in kinds").clone()
 }
 
 /// The OpenAPI components of all built-in kinds and of what custom resources refer to, by name.

@@ -27,11 +27,20 @@ pub use status::{accepted_names_status, defaulted};
 /// Where a kind of a group that belongs to Kubernetes says that it was approved.
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// Compiles a CRD, one definition per served version.
+/// What a CRD defines.
+#[derive(Debug)]
+pub struct Compiled {
+    /// One definition per served version.
+    pub served: Vec<Arc<Definition>>,
+    /// The version in which objects are stored, served or not.
+    pub storage: Arc<Definition>,
+}
+
+/// Compiles a CRD.
 ///
 /// # Errors
 /// Everything that is wrong with it, by field.
-pub fn compile(crd: &Value) -> Result<Vec<Arc<Definition>>, Vec<FieldError>> {
+pub fn compile(crd: &Value) -> Result<Compiled, Vec<FieldError>> {
     let mut errors = validate_metadata(crd);
     let spec = &crd["spec"];
     let names = names::read(spec, &mut errors);
@@ -43,16 +52,24 @@ pub fn compile(crd: &Value) -> Result<Vec<Arc<Definition>>, Vec<FieldError>> {
     }
 
     let versions = versions(spec, &mut errors);
-    let mut definitions = Vec::new();
+    let mut served = Vec::new();
+    let mut storage = None;
     for (at, version) in versions.iter().enumerate() {
         let gv = GroupVersion { group: group.to_owned(), version: text(&version["name"]).to_owned() };
         let path = format!("spec.versions[{at}]");
         let definition = version::compile(version, &path, gv, &names, namespaced, &mut errors);
+        let Some(definition) = definition.map(Arc::new) else { continue };
+        if version["storage"] == Value::Bool(true) {
+            storage = Some(definition.clone());
+        }
         if version["served"] == Value::Bool(true) {
-            definitions.extend(definition.map(Arc::new));
+            served.push(definition);
         }
     }
-    if errors.is_empty() { Ok(definitions) } else { Err(errors) }
+    match storage {
+        Some(storage) if errors.is_empty() => Ok(Compiled { served, storage }),
+        _ => Err(errors),
+    }
 }
 
 /// Checks what a CRD's own metadata must satisfy: its name, and the approval of groups that belong to
@@ -92,7 +109,7 @@ pub fn validate_metadata(crd: &Value) -> Vec<FieldError> {
 }
 
 /// The name of the version in which objects are stored; empty when there is none, which [`compile`] refuses.
-pub fn storage_version(crd: &Value) -> &str {
+fn storage_version(crd: &Value) -> &str {
     let storage =
         list(&crd["spec"]["versions"]).iter().find(|version| version["storage"] == Value::Bool(true));
     storage.map_or("", |version| text(&version["name"]))

@@ -59,7 +59,7 @@ fn groups(registry: &Registry) -> BTreeMap<&str, Vec<&GroupVersion>> {
         groups.entry(&gv.group).or_default().push(gv);
     }
     for versions in groups.values_mut() {
-        versions.sort_by(|a, b| priority(&b.version).cmp(&priority(&a.version)));
+        versions.sort_by_key(|gv| std::cmp::Reverse(priority(&gv.version)));
     }
     groups
 }
@@ -83,6 +83,11 @@ fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     }
 }
 
+/// What can be done with a resource. Namespaces go one by one only.
+fn verbs(resource: &Resource) -> Vec<&'static str> {
+    VERBS.into_iter().filter(|verb| *verb != "deletecollection" || !resource.is_namespace()).collect()
+}
+
 fn group_value(name: &str, versions: &[&GroupVersion]) -> Value {
     let entry = |gv: &&GroupVersion| json!({ "groupVersion": gv.to_string(), "version": gv.version });
     json!({
@@ -103,7 +108,7 @@ pub(crate) fn resource_list(registry: &Registry, gv: &GroupVersion) -> Option<Va
             "singularName": def.names.singular,
             "namespaced": def.namespaced,
             "kind": def.names.kind,
-            "verbs": VERBS,
+            "verbs": verbs(resource),
         });
         if !def.names.short_names.is_empty() {
             entry["shortNames"] = json!(def.names.short_names);
@@ -184,7 +189,7 @@ fn aggregated_resource(resource: &Resource) -> Value {
         "responseKind": kind(&def.gv.group, &def.gv.version, &def.names.kind),
         "scope": if def.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": def.names.singular,
-        "verbs": VERBS,
+        "verbs": verbs(resource),
     });
     if !def.names.short_names.is_empty() {
         entry["shortNames"] = json!(def.names.short_names);

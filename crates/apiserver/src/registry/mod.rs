@@ -7,6 +7,7 @@ pub mod built_in;
 pub mod crd;
 pub mod definition;
 pub(crate) mod discovery;
+pub(crate) mod events;
 pub(crate) mod strategy;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,8 @@ pub struct Resource {
     pub table: GroupResource,
     /// The version in which its objects are kept.
     pub storage_version: String,
+    /// The kind as which its objects are kept, if that is another than its own.
+    pub kept_as: Option<Arc<Definition>>,
     /// How its names must look.
     pub name_rule: NameRule,
     /// How it is shown in a table.
@@ -43,20 +46,54 @@ pub struct Resource {
 
 impl Resource {
     fn new(def: Arc<Definition>, storage_version: String) -> Arc<Self> {
-        let table = GroupResource::new(&def.gv.group, &def.names.plural);
+        let kept_as = events::is_view(&def).then(built_in::core_events);
+        let kind = kept_as.as_ref().unwrap_or(&def);
+        let table = GroupResource::new(&kind.gv.group, &kind.names.plural);
         let name_rule = strategy::name_rule(&def);
         let printer = Printer::for_definition(&def);
-        Arc::new(Self { def, table, storage_version, name_rule, printer })
+        Arc::new(Self { def, table, storage_version, kept_as, name_rule, printer })
     }
 
-    /// Whether stored bytes already carry the `apiVersion` of this version.
+    /// Whether stored bytes are already what this version serves.
     pub fn is_storage_version(&self) -> bool {
-        self.def.gv.version == self.storage_version
+        self.kept_as.is_none() && self.def.gv.version == self.storage_version
     }
 
-    /// The `apiVersion` that objects are stored with.
-    pub fn storage_api_version(&self) -> String {
-        GroupVersion { group: self.def.gv.group.clone(), version: self.storage_version.clone() }.to_string()
+    /// Turns a stored object into one of this version.
+    pub fn serve(&self, object: &mut Value) {
+        if self.kept_as.is_some() {
+            events::to_view(object);
+        }
+        if !self.is_storage_version() {
+            object["apiVersion"] = Value::String(self.def.gv.to_string());
+        }
+    }
+
+    /// Turns an object of this version into one to store.
+    pub fn keep(&self, object: &mut Value) {
+        if self.kept_as.is_some() {
+            events::to_core(object);
+        }
+        if !self.is_storage_version() {
+            object["apiVersion"] = Value::String(self.storage_api_version());
+        }
+    }
+
+    /// Makes a stored object what this definition says: of this version, without fields that it does not know, with its
+    /// defaults.
+    pub fn complete(&self, object: &mut Value) {
+        crate::schema::prune::prune(&self.def.schema, object);
+        crate::schema::defaults::apply(&self.def.schema, object);
+        object["apiVersion"] = Value::String(self.def.gv.to_string());
+    }
+
+    /// The selectable fields of a stored object.
+    pub fn stored_fields(&self) -> &[String] {
+        &self.kept_as.as_ref().unwrap_or(&self.def).selectable_fields
+    }
+
+    fn storage_api_version(&self) -> String {
+        GroupVersion { group: self.table.group.clone(), version: self.storage_version.clone() }.to_string()
     }
 
     /// Whether this is the kind of CRDs.
@@ -74,6 +111,8 @@ impl Resource {
 #[derive(Debug, Default)]
 pub struct Registry {
     versions: BTreeMap<GroupVersion, BTreeMap<String, Arc<Resource>>>,
+    /// How the objects of each table are kept: the storage version, served or not.
+    stored: BTreeMap<GroupResource, Arc<Resource>>,
     /// Custom resources whose CRD is being deleted: nothing new is made of them.
     terminating: BTreeSet<GroupResource>,
     documents: Documents,
@@ -95,7 +134,11 @@ impl Registry {
                 let mut registry = Self::default();
                 for def in built_in::definitions() {
                     let version = def.gv.version.clone();
-                    registry.add(Resource::new(def, version));
+                    let resource = Resource::new(def, version);
+                    if resource.is_storage_version() {
+                        registry.stored.insert(resource.table.clone(), resource.clone());
+                    }
+                    registry.add(resource);
                 }
                 Arc::new(registry)
             })
@@ -103,11 +146,18 @@ impl Registry {
     }
 
     /// The built-in kinds and these custom resources.
-    pub fn with_custom(custom: &[Arc<CompiledCrd>], terminating: BTreeSet<GroupResource>) -> Self {
+    pub fn with_custom<'a>(
+        custom: impl Iterator<Item = &'a Arc<CompiledCrd>>,
+        terminating: BTreeSet<GroupResource>,
+    ) -> Self {
         let built_in = Self::built_in();
-        let mut registry = Self { versions: built_in.versions.clone(), terminating, ..Self::default() };
-        for resource in custom.iter().flat_map(|crd| &crd.resources) {
-            registry.add(resource.clone());
+        let (versions, stored) = (built_in.versions.clone(), built_in.stored.clone());
+        let mut registry = Self { versions, stored, terminating, ..Self::default() };
+        for crd in custom {
+            registry.stored.insert(crd.storage.table.clone(), crd.storage.clone());
+            for resource in &crd.served {
+                registry.add(resource.clone());
+            }
         }
         registry
     }
@@ -130,12 +180,9 @@ impl Registry {
         self.versions.get(&gv)?.values().find(|resource| resource.def.names.kind == kind)
     }
 
-    /// Any served version of the resource whose objects are in `table`.
+    /// The resource whose objects are in `table`, in their storage version.
     pub fn find_table(&self, table: &GroupResource) -> Option<&Arc<Resource>> {
-        let versions = self.versions.iter().filter(|(gv, _)| gv.group == table.group);
-        let mut found = versions.filter_map(|(_, resources)| resources.get(&table.resource)).peekable();
-        let first = found.peek().copied();
-        found.find(|resource| resource.is_storage_version()).or(first)
+        self.stored.get(table)
     }
 
     /// Whether the CRD of this resource is being deleted.
@@ -182,12 +229,21 @@ fn to_bytes(value: &Value) -> Bytes {
 #[derive(Debug)]
 pub struct CompiledCrd {
     /// One resource per served version.
-    pub resources: Vec<Arc<Resource>>,
+    pub served: Vec<Arc<Resource>>,
+    /// The version in which objects are kept, served or not.
+    pub storage: Arc<Resource>,
 }
 
 /// Compiled CRDs by content, shared by all planes; forgotten when no plane uses them.
 #[derive(Debug, Default)]
-pub struct Definitions(Mutex<BTreeMap<[u8; 32], Weak<CompiledCrd>>>);
+pub struct Definitions(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    by_content: BTreeMap<[u8; 32], Weak<CompiledCrd>>,
+    /// Keeps what was compiled for a CRD's validation until the CRD is committed and served.
+    latest: Option<Arc<CompiledCrd>>,
+}
 
 impl Definitions {
     /// The compiled form of `crd`, or everything that is wrong with it.
@@ -197,16 +253,17 @@ impl Definitions {
             return Err(errors);
         }
         let key = crd::fingerprint(&crd["spec"]);
-        if let Some(found) = self.0.lock().get(&key).and_then(Weak::upgrade) {
+        if let Some(found) = self.0.lock().by_content.get(&key).and_then(Weak::upgrade) {
             return Ok(found);
         }
-        let definitions = crd::compile(crd)?;
-        let storage = crd::storage_version(crd);
-        let resources = definitions.into_iter().map(|def| Resource::new(def, storage.to_owned())).collect();
-        let compiled = Arc::new(CompiledCrd { resources });
+        let crd::Compiled { served, storage } = crd::compile(crd)?;
+        let resource = |def: Arc<Definition>| Resource::new(def, storage.gv.version.clone());
+        let served = served.into_iter().map(resource).collect();
+        let compiled = Arc::new(CompiledCrd { served, storage: resource(storage.clone()) });
         let mut known = self.0.lock();
-        known.retain(|_, weak| weak.strong_count() > 0);
-        known.insert(key, Arc::downgrade(&compiled));
+        known.latest = Some(compiled.clone());
+        known.by_content.retain(|_, weak| weak.strong_count() > 0);
+        known.by_content.insert(key, Arc::downgrade(&compiled));
         Ok(compiled)
     }
 }

@@ -3,14 +3,12 @@
 mod network;
 mod pod;
 
-use std::collections::BTreeSet;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::definition::Definition;
-use super::{APIEXTENSIONS, Registry, crd};
+use super::{APIEXTENSIONS, Registry, crd, events};
 use crate::field_error::{FieldError, FieldErrorType};
 use crate::meta::NameRule;
 use crate::store::GroupResource;
@@ -57,6 +55,18 @@ pub(crate) fn name_rule(def: &Definition) -> NameRule {
     }
 }
 
+/// Whether an update may leave out the resource version it was decided from. Kinds by which clients agree among
+/// each other do not allow that.
+pub(crate) fn allows_unconditional_update(target: &Target) -> bool {
+    let counts = !matches!(kind(&target.resource.table), Kind::Lease | Kind::Crd);
+    target.resource.def.built_in && counts && target.resource.table.resource != "serviceaccounts"
+}
+
+/// Whether a write to `status` takes labels and annotations along.
+pub(crate) fn status_carries_metadata(target: &Target) -> bool {
+    target.resource.def.built_in && !target.resource.is_crd()
+}
+
 /// Whether objects of this kind count their desired states.
 pub(crate) fn has_generation(target: &Target) -> bool {
     !target.resource.def.built_in || matches!(kind(&target.resource.table), Kind::Crd | Kind::Pod)
@@ -65,14 +75,15 @@ pub(crate) fn has_generation(target: &Target) -> bool {
 /// Whether anything but metadata and (if it is kept apart) status differs.
 pub(crate) fn desired_state_differs(target: &Target, before: &Value, after: &Value) -> bool {
     let status_apart = target.resource.def.status;
-    let part = |value: &Value| -> Map<String, Value> {
-        let fields = value.as_object().into_iter().flatten();
-        fields
-            .filter(|(key, _)| key.as_str() != "metadata" && !(status_apart && key.as_str() == "status"))
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect()
+    let counts = |(key, _): &(&String, &Value)| match key.as_str() {
+        "metadata" | "apiVersion" | "kind" => false,
+        "status" => !status_apart,
+        _ => true,
     };
-    part(before) != part(after)
+    match (before.as_object(), after.as_object()) {
+        (Some(before), Some(after)) => !before.iter().filter(counts).eq(after.iter().filter(counts)),
+        _ => true,
+    }
 }
 
 /// Defaults and status of a new object.
@@ -83,7 +94,7 @@ pub(crate) fn before_create(target: &Target, object: &mut Value, now: &str) {
     }
     match kind(&target.resource.table) {
         Kind::Namespace => {
-            object["spec"]["finalizers"] = json!(["kubernetes"]);
+            object["spec"] = json!({ "finalizers": ["kubernetes"] });
             object["status"] = json!({ "phase": "Active" });
             label_with_name(object);
         }
@@ -125,10 +136,17 @@ pub(crate) fn before_update(target: &Target, before: &Value, object: &mut Value,
     }
 }
 
-fn label_with_name(object: &mut Value) {
+/// Every namespace carries its name as a label, so that selectors can pick it by name.
+pub(crate) fn label_with_name(object: &mut Value) {
     let name = object["metadata"]["name"].clone();
-    if name.as_str().is_some_and(|name| !name.is_empty()) {
-        object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name;
+    let labels = &mut object["metadata"]["labels"];
+    if labels.is_null() {
+        *labels = json!({});
+    }
+    if let Some(labels) =
+        labels.as_object_mut().filter(|_| name.as_str().is_some_and(|name| !name.is_empty()))
+    {
+        labels.insert("kubernetes.io/metadata.name".to_owned(), name);
     }
 }
 
@@ -147,11 +165,11 @@ fn keep_stored_versions(before: &Value, status: &mut Value) {
 fn merge_string_data(object: &mut Value) {
     let Some(fields) = object.as_object_mut() else { return };
     if let Some(Value::Object(plain)) = fields.remove("stringData") {
-        let data = fields.entry("data").or_insert_with(|| json!({}));
-        for (key, value) in plain {
-            if let Value::String(text) = value {
-                data[key] = Value::String(STANDARD.encode(text));
-            }
+        let data = fields.entry("data").or_insert_with(|| json!({})).as_object_mut();
+        let plain =
+            plain.into_iter().filter_map(|(key, value)| Some((key, STANDARD.encode(value.as_str()?))));
+        if let Some(data) = data {
+            data.extend(plain.map(|(key, encoded)| (key, Value::String(encoded))));
         }
     }
     if fields.get("type").is_none_or(|found| found.is_null() || found == "") {
@@ -179,13 +197,14 @@ pub(crate) fn validate(target: &Target, before: Option<&Value>, object: &Value) 
             }
         }
         Kind::Event => {
-            let involved = object["involvedObject"]["namespace"].as_str().unwrap_or_default();
+            let about = events::field_name(&target.resource.def, "involvedObject");
+            let involved = object[about]["namespace"].as_str().unwrap_or_default();
             let own = object["metadata"]["namespace"].as_str().unwrap_or_default();
             if involved != own && !(involved.is_empty() && own == "default") {
                 let detail = "does not match event.namespace";
                 errors.push(FieldError::invalid(
-                    "involvedObject.namespace",
-                    &object["involvedObject"]["namespace"],
+                    format!("{about}.namespace"),
+                    &object[about]["namespace"],
                     detail,
                 ));
             }
@@ -201,7 +220,7 @@ pub(crate) fn validate(target: &Target, before: Option<&Value>, object: &Value) 
             }
         }
         Kind::Pod => pod::validate(before, object, &mut errors),
-        Kind::Service => network::validate_service(before, object, &mut errors),
+        Kind::Service => network::validate_service(target, before, object, &mut errors),
         Kind::Crd => errors.extend(validate_crd(target, before, object)),
         Kind::Namespace | Kind::Other => {}
     }
@@ -272,26 +291,23 @@ fn validate_crd(target: &Target, before: Option<&Value>, object: &Value) -> Vec<
             }
         }
     }
-    for resource in &compiled.resources {
-        let table = &resource.table;
-        let built_in = Registry::built_in();
-        if built_in.find_table(table).is_some() {
-            let detail = format!("{}.{} is built in", table.resource, table.group);
-            errors.push(FieldError::invalid("spec.names.plural", &object["spec"]["names"]["plural"], detail));
-            break;
-        }
-        let taken: BTreeSet<&str> = target
-            .registry
-            .versions()
-            .filter(|(gv, _)| gv.group == table.group)
-            .flat_map(|(_, resources)| resources.values())
-            .filter(|other| other.table != *table && other.def.names.kind == resource.def.names.kind)
-            .map(|other| other.def.names.plural.as_str())
-            .collect();
-        if let Some(other) = taken.first() {
-            let detail = format!("kind is already used by {other}.{}", table.group);
-            errors.push(FieldError::invalid("spec.names.kind", &object["spec"]["names"]["kind"], detail));
-            break;
+    let (table, kind) = (&compiled.storage.table, &compiled.storage.def.names.kind);
+    if Registry::built_in().find_table(table).is_some() {
+        let detail = format!("{}.{} is built in", table.resource, table.group);
+        errors.push(FieldError::invalid("spec.names.plural", &object["spec"]["names"]["plural"], detail));
+    }
+    let versions = target.registry.versions().filter(|(gv, _)| gv.group == table.group);
+    let mut others = versions.flat_map(|(_, resources)| resources.values());
+    if let Some(other) = others.find(|other| other.table != *table && other.def.names.kind == *kind) {
+        let detail = format!("kind is already used by {}.{}", other.def.names.plural, table.group);
+        errors.push(FieldError::invalid("spec.names.kind", &object["spec"]["names"]["kind"], detail));
+    }
+    let names: Vec<&Value> =
+        object["spec"]["versions"].as_array().into_iter().flatten().map(|v| &v["name"]).collect();
+    for (i, stored) in object["status"]["storedVersions"].as_array().into_iter().flatten().enumerate() {
+        if !names.contains(&stored) {
+            let path = format!("status.storedVersions[{i}]");
+            errors.push(FieldError::invalid(path, stored, "must appear in spec.versions"));
         }
     }
     errors

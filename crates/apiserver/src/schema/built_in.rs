@@ -20,7 +20,20 @@ const MAX_DEPTH: usize = 96;
 ///
 /// To compile several kinds of the same components, use one [`Compiler`], which shares among them.
 pub fn compile(components: &Map<String, Value>, root: &str) -> Arc<Schema> {
-    Compiler::new(components).component(root)
+    let mut schema = Compiler::new(components).component(root);
+    if let Some(status) = Arc::make_mut(&mut schema).properties.get_mut("status") {
+        nothing_required(status);
+    }
+    schema
+}
+
+/// Whoever reports a status tells what it knows; Kubernetes asks for no field of it.
+fn nothing_required(schema: &mut Arc<Schema>) {
+    let schema = Arc::make_mut(schema);
+    schema.required.clear();
+    schema.properties.values_mut().for_each(nothing_required);
+    schema.items.iter_mut().for_each(nothing_required);
+    schema.additional_properties.iter_mut().for_each(nothing_required);
 }
 
 /// Compiles components, each once.

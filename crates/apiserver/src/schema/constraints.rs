@@ -11,7 +11,7 @@ use serde_json::{Number, Value};
 use super::path::Path;
 use super::regexp::Pattern;
 use super::validate::Sink;
-use crate::field_error::{FieldError, FieldErrorType};
+use crate::field_error::{FieldError, FieldErrorType, shown};
 
 pub mod format;
 
@@ -204,8 +204,15 @@ impl Constraints {
         if let Some(format) = self.format
             && !format.matches(text)
         {
-            let detail = format!("{path} in body must be of type {format}: {value}");
-            sink.push(|| FieldError::with_value(path.text(), FieldErrorType::TypeInvalid, value, detail));
+            // What is meant as bytes may be a secret: the value stays out of the message.
+            let error = |at: String| match format {
+                Format::Byte => FieldError::new(at, FieldErrorType::TypeInvalid, "must be base64"),
+                _ => {
+                    let detail = format!("{at} in body must be of type {format}: {}", shown(value));
+                    FieldError::with_value(at, FieldErrorType::TypeInvalid, value, detail)
+                }
+            };
+            sink.push(|| error(path.text()));
         }
     }
 

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 pub use object::{Draft, GroupResource, Meta, Object, ObjectKey, Owner};
 use table::Table;
-pub use table::{Change, Event, TooOld};
+pub use table::{Change, Event, Page, TooOld};
 
 /// The server's one revision counter.
 #[derive(Debug)]
@@ -171,16 +171,21 @@ impl PlaneStore {
         (objects.unwrap_or_default(), self.revisions.current())
     }
 
-    /// The objects as they were at `revision`.
-    pub fn list_at(
+    /// One page of a list, at its revision or (`revision` 0) at the present one; how many more there are; and that revision.
+    pub fn page(
         &self,
         resource: &GroupResource,
-        namespace: Option<&str>,
-        revision: u64,
-    ) -> Result<Vec<Arc<Object>>, TooOld> {
-        self.check_born(revision)?;
+        page: Page<'_>,
+        wanted: impl FnMut(&Object) -> bool,
+    ) -> Result<(Vec<Arc<Object>>, usize, u64), TooOld> {
         let state = self.state.read();
-        state.tables.get(resource).map_or(Ok(Vec::new()), |table| table.at(namespace, revision))
+        let revision = if page.revision == 0 { self.revisions.current() } else { page.revision };
+        self.check_born(revision)?;
+        let (objects, more) = match state.tables.get(resource) {
+            Some(table) => table.page(&Page { revision, ..page }, wanted)?,
+            None => Default::default(),
+        };
+        Ok((objects, more, revision))
     }
 
     /// At most `limit` changes of a resource after `revision`, and the revision up to which they are complete.
@@ -268,6 +273,27 @@ impl PlaneStore {
             }
         }
         Ok(event)
+    }
+
+    /// Passes every object of a resource through `change` without a new revision, and forgets the resource's history, so
+    /// that its watches start anew. For definitions that have changed: what is stored follows what is served.
+    pub fn rewrite(
+        &self,
+        resource: &GroupResource,
+        fields: &[String],
+        change: impl Fn(&mut serde_json::Value),
+    ) {
+        let mut state = self.state.write();
+        let state = &mut *state;
+        let Some(table) = state.tables.get_mut(resource) else { return };
+        Arc::make_mut(table).rewrite(self.revisions.current(), |object| {
+            let mut value = object.value();
+            change(&mut value);
+            Draft::new(&value, fields).at(object.revision)
+        });
+        if let Some(waker) = state.wakers.get(resource) {
+            waker.send_replace(());
+        }
     }
 
     /// Frees everything and ends every watch.

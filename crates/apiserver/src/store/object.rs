@@ -112,6 +112,11 @@ impl Draft {
         &self.meta
     }
 
+    /// How many bytes the object takes, but for its revision.
+    pub fn size(&self) -> usize {
+        self.head.len() + self.tail.len()
+    }
+
     pub(super) fn at(self, revision: u64) -> Arc<Object> {
         let digits = revision.to_string();
         let mut bytes = self.head;

@@ -54,6 +54,19 @@ pub struct TooOld {
     pub oldest: u64,
 }
 
+/// Which part of a list is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// One namespace, or all.
+    pub namespace: Option<&'a str>,
+    /// The revision of the list.
+    pub revision: u64,
+    /// Where the page before ended.
+    pub after: Option<&'a ObjectKey>,
+    /// How many objects; 0 is no limit.
+    pub limit: usize,
+}
+
 /// The objects of one resource in one plane. Cloning shares the objects.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
@@ -75,9 +88,18 @@ impl Table {
 
     /// Objects in a namespace (or all), in order.
     pub(super) fn range<'a>(&'a self, namespace: Option<&'a str>) -> impl Iterator<Item = &'a Arc<Object>> {
-        let from = match namespace {
-            Some(namespace) => Bound::Included(ObjectKey::new(namespace, "")),
-            None => Bound::Unbounded,
+        self.range_after(namespace, None)
+    }
+
+    fn range_after<'a>(
+        &'a self,
+        namespace: Option<&'a str>,
+        after: Option<&ObjectKey>,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        let from = match (after, namespace) {
+            (Some(after), _) => Bound::Excluded(after.clone()),
+            (None, Some(namespace)) => Bound::Included(ObjectKey::new(namespace, "")),
+            (None, None) => Bound::Unbounded,
         };
         self.objects
             .range((from, Bound::Unbounded))
@@ -85,27 +107,51 @@ impl Table {
             .take_while(move |object| namespace.is_none_or(|ns| *object.meta.key.namespace == *ns))
     }
 
-    /// The objects as they were at `revision`, in order.
-    pub(super) fn at(&self, namespace: Option<&str>, revision: u64) -> Result<Vec<Arc<Object>>, TooOld> {
-        self.check_window(revision)?;
-        let newer = self.history.iter().rev().take_while(|event| event.revision() > revision);
-        // Walking back in time, the earliest change after `revision` says what the object was then.
-        let mut changed: BTreeMap<&ObjectKey, Option<&Arc<Object>>> = BTreeMap::new();
-        for event in newer.filter(|e| namespace.is_none_or(|ns| *e.object.meta.key.namespace == *ns)) {
-            changed.insert(&event.object.meta.key, event.before.as_ref());
-        }
-        if changed.is_empty() {
-            return Ok(self.range(namespace).cloned().collect());
-        }
-        let mut objects: BTreeMap<&ObjectKey, &Arc<Object>> =
-            self.range(namespace).map(|object| (&object.meta.key, object)).collect();
-        for (key, before) in changed {
-            match before {
-                Some(object) => objects.insert(key, object),
-                None => objects.remove(key),
+    /// One page of the objects as they were at a revision: at most `limit` (0 is no limit) of those that `wanted` picks,
+    /// and how many more there are.
+    pub(super) fn page(
+        &self,
+        page: &Page<'_>,
+        mut wanted: impl FnMut(&Object) -> bool,
+    ) -> Result<(Vec<Arc<Object>>, usize), TooOld> {
+        self.check_window(page.revision)?;
+        let changed = self.changed_since(page);
+        let mut then = changed.into_iter().peekable();
+        let mut now = self.range_after(page.namespace, page.after).peekable();
+        let mut objects = Vec::new();
+        let mut more = 0;
+        loop {
+            // Both sides are sorted; an object that has changed since is taken as it was.
+            let object = match (now.peek(), then.peek()) {
+                (None, None) => break,
+                (Some(object), Some((key, _))) if object.meta.key < **key => now.next(),
+                (Some(object), Some((key, _))) if object.meta.key == **key => {
+                    now.next();
+                    then.next().and_then(|(_, before)| before)
+                }
+                (_, Some(_)) => then.next().and_then(|(_, before)| before),
+                (Some(_), None) => now.next(),
             };
+            let Some(object) = object.filter(|object| wanted(object)) else { continue };
+            if page.limit == 0 || objects.len() < page.limit {
+                objects.push(object.clone());
+            } else {
+                more += 1;
+            }
         }
-        Ok(objects.into_values().cloned().collect())
+        Ok((objects, more))
+    }
+
+    /// Objects of a page that have changed after its revision, each as it was then (`None`: it was not there).
+    fn changed_since(&self, page: &Page<'_>) -> BTreeMap<&ObjectKey, Option<&Arc<Object>>> {
+        let newer = self.history.iter().rev().take_while(|event| event.revision() > page.revision);
+        let on_page = newer.filter(|event| {
+            let key = &event.object.meta.key;
+            page.namespace.is_none_or(|ns| *key.namespace == *ns)
+                && page.after.is_none_or(|after| key > after)
+        });
+        // Walking back in time, the earliest change after the revision says what the object was then.
+        on_page.map(|event| (&event.object.meta.key, event.before.as_ref())).collect()
     }
 
     fn check_window(&self, revision: u64) -> Result<(), TooOld> {
@@ -120,6 +166,16 @@ impl Table {
         self.check_window(revision)?;
         let start = self.history.partition_point(|event| event.revision() <= revision);
         Ok(self.history.iter().skip(start).take(limit).cloned().collect())
+    }
+
+    /// Replaces every object, and forgets the history up to `revision`.
+    pub(super) fn rewrite(&mut self, revision: u64, change: impl Fn(&Object) -> Arc<Object>) {
+        for object in self.objects.values_mut() {
+            *object = change(object);
+        }
+        self.history = VecDeque::new();
+        self.history_bytes = 0;
+        self.trimmed_to = revision;
     }
 
     /// Puts (or, with `deleted`, removes) an object and records the change.

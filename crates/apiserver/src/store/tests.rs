@@ -59,26 +59,31 @@ async fn a_past_revision_can_be_listed_until_it_leaves_the_window() {
     }
     write(&store, "b", Expect::At(102), true).await.unwrap();
     write(&store, "d", Expect::Absent, false).await.unwrap();
-    let names = |revision: u64| -> Vec<String> {
-        store
-            .list_at(&things(), None, revision)
-            .unwrap()
-            .iter()
-            .map(|o| o.meta.key.name.to_string())
-            .collect()
+    let at = |revision: u64, after: Option<&ObjectKey>, limit: usize| {
+        let page = Page { namespace: None, revision, after, limit };
+        let (objects, more, _) = store.page(&things(), page, |_| true)?;
+        Ok::<_, TooOld>((objects.iter().map(|o| o.meta.key.name.to_string()).collect::<Vec<_>>(), more))
     };
+    let names = |revision: u64| at(revision, None, 0).unwrap().0;
     assert_eq!(names(101), ["a"]);
     assert_eq!(names(103), ["a", "b", "c"]);
     assert_eq!(names(104), ["a", "c"]);
     assert_eq!(names(105), ["a", "c", "d"]);
-    assert!(store.list_at(&things(), None, 99).is_err(), "older than the plane");
-    let mut at = 101;
+    assert_eq!(at(103, None, 2).unwrap(), (vec!["a".to_owned(), "b".to_owned()], 1));
+    assert_eq!(at(103, Some(&ObjectKey::new("ns", "b")), 2).unwrap(), (vec!["c".to_owned()], 0));
+    assert_eq!(names(0), names(105));
+    assert!(at(99, None, 0).is_err(), "older than the plane");
+    let mut newest = 101;
     for _ in 0..2000 {
-        at = write(&store, "a", Expect::At(at), false).await.unwrap().revision();
+        newest = write(&store, "a", Expect::At(newest), false).await.unwrap().revision();
     }
-    assert!(store.list_at(&things(), None, 105).is_err());
+    assert!(
+        store
+            .page(&things(), Page { namespace: None, revision: 105, after: None, limit: 0 }, |_| true)
+            .is_err()
+    );
     assert!(store.changes_after(&things(), 105, 10).is_err());
-    assert!(store.changes_after(&things(), at - 5, 10).unwrap().0.len() == 5);
+    assert!(store.changes_after(&things(), newest - 5, 10).unwrap().0.len() == 5);
 }
 
 #[tokio::test]

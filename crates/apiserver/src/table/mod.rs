@@ -124,11 +124,6 @@ impl Printer {
         }
     }
 
-    /// The `columnDefinitions` of the table, a list.
-    pub fn column_definitions(&self) -> &Value {
-        &self.definitions
-    }
-
     /// The cells of an object's row, one per column; ages are as of `now`.
     pub fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
         match &self.cells {

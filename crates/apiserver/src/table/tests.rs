@@ -55,7 +55,7 @@ fn named(mut object: Value) -> Value {
 
 /// `(heading, priority)` of every column.
 fn headings(printer: &Printer) -> Vec<(String, i64)> {
-    let columns = printer.column_definitions().as_array().unwrap();
+    let columns = printer.definitions.as_array().unwrap();
     columns
         .iter()
         .map(|column| (column["name"].as_str().unwrap().to_owned(), column["priority"].as_i64().unwrap()))

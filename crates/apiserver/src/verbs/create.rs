@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Served, Target, WriteOptions, Written, namespaces};
 use crate::admission;
 use crate::error::{ApiError, Cause, Result};
-use crate::registry::APIEXTENSIONS;
+use crate::registry::{APIEXTENSIONS, strategy};
 use crate::store::{Expect, GroupResource, Guard, ObjectKey};
 
 /// How often a generated name is drawn again when it is taken.
@@ -29,10 +29,13 @@ pub(crate) async fn create(
     for _ in 0..NAME_ATTEMPTS {
         if let Some(prefix) = generate.as_deref().filter(|prefix| !prefix.is_empty()) {
             object["metadata"]["name"] = json!(generated_name(target, prefix));
+            if target.resource.is_namespace() {
+                strategy::label_with_name(&mut object);
+            }
         }
         admission::validate_create(target, &object)?;
-        check_home(target, namespace)?;
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        check_home(target, namespace, name)?;
         let key = ObjectKey::new(namespace.unwrap_or_default(), name);
         if target.plane.store.get(&target.resource.table, &key).is_some() {
             if generate.is_some() {
@@ -48,8 +51,9 @@ pub(crate) async fn create(
         }
     }
     // Without a generated name the loop comes back here only if the namespace or the CRD is on its way out.
-    check_home(target, namespace)?;
-    Err(ApiError::AlreadyExists(target.subject(object["metadata"]["name"].as_str().unwrap_or_default())))
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    check_home(target, namespace, name)?;
+    Err(ApiError::AlreadyExists(target.subject(name)))
 }
 
 /// The prefix, cut so that the whole fits into 63 characters, and five random ones.
@@ -74,8 +78,13 @@ fn guards(target: &Target, namespace: Option<&str>) -> Vec<Guard> {
 }
 
 /// Says in words why nothing can be made here: the namespace is absent or going, or the CRD is.
-fn check_home(target: &Target, namespace: Option<&str>) -> Result<()> {
-    if target.registry.is_terminating(&target.resource.table) {
+fn check_home(target: &Target, namespace: Option<&str>, name: &str) -> Result<()> {
+    // As it is now, not as it was when the request came in.
+    let registry = target.plane.registry();
+    if registry.find_table(&target.resource.table).is_none() {
+        return Err(ApiError::NoSuchPath);
+    }
+    if registry.is_terminating(&target.resource.table) {
         let message = "create not allowed while custom resource definition is terminating";
         return Err(ApiError::MethodNotAllowed(message.to_owned()));
     }
@@ -88,13 +97,13 @@ fn check_home(target: &Target, namespace: Option<&str>) -> Result<()> {
     let found = target.plane.store.get(&namespaces(), &ObjectKey::new("", namespace));
     let found = found.ok_or_else(|| ApiError::NotFound(subject(namespace)))?;
     if found.meta.deleting {
-        let table = target.subject("");
+        let subject = target.subject(name);
         return Err(ApiError::Forbidden {
             message: format!(
-                "{} is forbidden: unable to create new content in namespace {namespace} because it is being terminated",
-                table.resource
+                "{} {name:?} is forbidden: unable to create new content in namespace {namespace} because it is being terminated",
+                subject.qualified()
             ),
-            subject: table,
+            subject,
             causes: vec![Cause {
                 reason: "NamespaceTerminating".to_owned(),
                 message: format!("namespace {namespace} is being terminated"),

@@ -39,6 +39,9 @@ pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
 }
 
+/// Long series of writes let others run in between, watchers above all.
+pub(crate) const YIELD_EVERY: usize = 32;
+
 /// What became of the object.
 #[derive(Debug)]
 pub(crate) enum Deleted {
@@ -135,8 +138,8 @@ fn mark(target: &Target, object: &mut Value) {
 /// The finalizers that the object has from now on.
 fn finalizers_for(target: &Target, live: &Object, options: &DeleteOptions) -> Vec<String> {
     let mut finalizers: Vec<String> = live.meta.finalizers.iter().map(ToString::to_string).collect();
-    // The propagation is decided by the first delete that says one; an object already on its way keeps its own.
-    if let Some(propagation) = options.propagation.filter(|_| !live.meta.deleting) {
+    // A later delete may decide otherwise: that is how one frees an owner that waits for its dependents.
+    if let Some(propagation) = options.propagation {
         finalizers.retain(|finalizer| finalizer != FOREGROUND && finalizer != ORPHAN);
         match propagation {
             Propagation::Background => {}
@@ -174,7 +177,10 @@ pub(crate) async fn delete_collection(
     options: &DeleteOptions,
 ) -> Result<Vec<Arc<Object>>> {
     let listed = list(target, picked)?;
-    for object in &listed.objects {
+    for (i, object) in listed.objects.iter().enumerate() {
+        if i % YIELD_EVERY == YIELD_EVERY - 1 {
+            tokio::task::yield_now().await;
+        }
         match delete(target, &object.meta.key, options).await {
             // Gone meanwhile is what was asked for.
             Ok(_) | Err(ApiError::NotFound(_)) => {}

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Target, check_not_future};
 use crate::error::{ApiError, Result};
 use crate::selector::Selector;
-use crate::store::{Object, ObjectKey};
+use crate::store::{Object, ObjectKey, Page};
 
 /// How `resourceVersion` of a list is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) struct Listed {
 }
 
 /// What a continue token carries. Opaque to clients.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Continue {
     #[serde(rename = "rv")]
     revision: u64,
@@ -73,66 +73,46 @@ impl Continue {
 
 /// Lists a resource.
 pub(crate) fn list(target: &Target, options: &ListOptions) -> Result<Listed> {
-    let store = &target.plane.store;
-    let table = &target.resource.table;
-    let namespace = options.namespace.as_deref();
-    let wanted = |object: &Object| options.selector.matches(object);
-    let (objects, revision, after) = match (&options.continue_token, options.version) {
-        (Some(token), _) => {
-            let from = Continue::decode(token)?;
-            let after = ObjectKey::new(&from.namespace, &from.name);
-            let present =
-                || Continue { revision: store.revision(), ..Continue::decode(token).unwrap_or_default() };
-            let objects = store.list_at(table, namespace, from.revision).map_err(|_| ApiError::Expired {
-                message: "The provided continue parameter is too old to display a consistent list result. You can \
-                          start a new list without the continue parameter, or use the continue token in this response \
-                          to retrieve the remainder of the results. Continuing with the provided token results in an \
-                          inconsistent list."
-                    .to_owned(),
-                continue_token: Some(present().encode()),
-            })?;
-            (objects.into_iter().filter(|o| wanted(o)).collect(), from.revision, Some(after))
-        }
-        (None, Some((revision, VersionMatch::Exact))) => {
+    let from = options.continue_token.as_deref().map(Continue::decode).transpose()?;
+    let after = from.as_ref().map(|from| ObjectKey::new(&from.namespace, &from.name));
+    let revision = match (&from, options.version) {
+        (Some(from), _) => from.revision,
+        (None, Some((revision, how))) => {
             check_not_future(target, Some(revision))?;
-            let objects = store.list_at(table, namespace, revision).map_err(|too_old| ApiError::Expired {
-                message: too_old.to_string(),
-                continue_token: None,
-            })?;
-            (objects.into_iter().filter(|o| wanted(o)).collect(), revision, None)
+            if how == VersionMatch::Exact { revision } else { PRESENT }
         }
-        (None, version) => {
-            check_not_future(target, version.map(|(revision, _)| revision))?;
-            let (objects, revision) = store.list(table, namespace, wanted);
-            (objects, revision, None)
-        }
+        (None, None) => PRESENT,
     };
-    Ok(page(objects, revision, after.as_ref(), options))
-}
-
-fn page(
-    mut objects: Vec<Arc<Object>>,
-    revision: u64,
-    after: Option<&ObjectKey>,
-    options: &ListOptions,
-) -> Listed {
-    if let Some(after) = after {
-        let start = objects.partition_point(|object| object.meta.key <= *after);
-        objects.drain(..start);
-    }
-    let rest = if options.limit == 0 { 0 } else { objects.len().saturating_sub(options.limit) };
-    if rest > 0 {
-        objects.truncate(options.limit);
-    }
-    let last = objects.last().filter(|_| rest > 0).map(|object| Continue {
+    let page = Page {
+        namespace: options.namespace.as_deref(),
+        revision,
+        after: after.as_ref(),
+        limit: options.limit,
+    };
+    let wanted = |object: &Object| options.selector.matches(object);
+    let store = &target.plane.store;
+    let (objects, more, revision) = store.page(&target.resource.table, page, wanted).map_err(|too_old| match &from {
+        None => ApiError::Expired { message: too_old.to_string(), continue_token: None },
+        Some(from) => ApiError::Expired {
+            message: "The provided continue parameter is too old to display a consistent list result. You can start a \
+                      new list without the continue parameter, or use the continue token in this response to retrieve \
+                      the remainder of the results. Continuing with the provided token results in an inconsistent list."
+                .to_owned(),
+            continue_token: Some(Continue { revision: store.revision(), ..from.clone() }.encode()),
+        },
+    })?;
+    let last = objects.last().filter(|_| more > 0).map(|object| Continue {
         revision,
         namespace: object.meta.key.namespace.to_string(),
         name: object.meta.key.name.to_string(),
     });
-    Listed {
+    Ok(Listed {
+        continue_token: last.map(|last| last.encode()),
+        remaining: (more > 0 && options.selector.is_everything()).then_some(more),
         objects,
         revision,
-        continue_token: last.map(|last| last.encode()),
-        remaining: (rest > 0 && options.selector.is_everything()).then_some(rest),
-    }
+    })
 }
+
+/// Stands for the present revision, which the store names when it has shut out writers.
+const PRESENT: u64 = 0;

@@ -25,7 +25,7 @@ use crate::server::Shared;
 use crate::store::{CommitError, Draft, Event, Expect, GroupResource, Guard, Object, ObjectKey, Write};
 
 pub(crate) use create::create;
-pub(crate) use delete::{DeleteOptions, Deleted, Propagation, delete, delete_collection};
+pub(crate) use delete::{DeleteOptions, Deleted, Propagation, YIELD_EVERY, delete, delete_collection};
 pub(crate) use list::{ListOptions, Listed, VersionMatch, list};
 pub(crate) use patch::{Patch, patch};
 pub(crate) use scale::{get_scale, patch_scale, update_scale};
@@ -34,6 +34,9 @@ pub(crate) use update::update;
 /// How often a write without a precondition is decided anew after a lost race before it is given up as a conflict. Each
 /// loss means that another write got through, so this bounds unfairness, not progress.
 const MAX_ATTEMPTS: usize = 100;
+
+/// The largest object that is kept. Many patches could make one larger than any request.
+const MAX_OBJECT: usize = 3 << 20;
 
 /// What a verb acts on, and for whom.
 #[derive(Clone)]
@@ -60,8 +63,8 @@ impl Target {
 
     /// The object that an error speaks of, by resource.
     pub(crate) fn subject(&self, name: &str) -> Subject {
-        let table = &self.resource.table;
-        Subject { group: table.group.clone(), resource: table.resource.clone(), name: name.to_owned() }
+        let def = &self.resource.def;
+        Subject { group: def.gv.group.clone(), resource: def.names.plural.clone(), name: name.to_owned() }
     }
 
     /// The object that a validation error speaks of, by kind.
@@ -79,9 +82,7 @@ impl Target {
     /// The stored object as a value in the version of this target.
     fn live_value(&self, object: &Object) -> Value {
         let mut value = object.value();
-        if !self.resource.is_storage_version() {
-            value["apiVersion"] = Value::String(self.resource.def.gv.to_string());
-        }
+        self.resource.serve(&mut value);
         value
     }
 
@@ -93,10 +94,11 @@ impl Target {
         delete: bool,
         guards: Vec<Guard>,
     ) -> Result<Option<Arc<Event>>> {
-        if !self.resource.is_storage_version() {
-            value["apiVersion"] = Value::String(self.resource.storage_api_version());
+        self.resource.keep(&mut value);
+        let draft = Draft::new(&value, self.resource.stored_fields());
+        if draft.size() > MAX_OBJECT && !delete {
+            return Err(ApiError::TooLarge(MAX_OBJECT));
         }
-        let draft = Draft::new(&value, &self.resource.def.selectable_fields);
         let write = Write { resource: self.resource.table.clone(), expect, draft, delete, guards };
         match self.shared.commit(&self.plane, write).await {
             Ok(event) => Ok(Some(event)),

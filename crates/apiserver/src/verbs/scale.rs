@@ -18,6 +18,16 @@ fn at<'a>(object: &'a Value, path: &[String]) -> &'a Value {
     path.iter().fold(object, |value, segment| &value[segment.as_str()])
 }
 
+/// Sets a field, and makes the objects on the way to it; `None` if something else is in the way.
+fn set(object: &mut Value, path: &[String], value: Value) -> Option<()> {
+    let mut place = object;
+    for segment in path {
+        place = place.as_object_mut()?.entry(segment.as_str()).or_insert_with(|| json!({}));
+    }
+    *place = value;
+    Some(())
+}
+
 fn scale_of(object: &Value, paths: &ScalePaths) -> Value {
     let from = &object["metadata"];
     let mut metadata = serde_json::Map::new();
@@ -108,8 +118,9 @@ async fn write_scale(
         if conditional {
             object["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
         }
-        *paths.spec_replicas.iter().fold(&mut object, |value, segment| &mut value[segment.as_str()]) =
-            json!(replicas);
+        set(&mut object, &paths.spec_replicas, json!(replicas)).ok_or_else(|| {
+            ApiError::Unprocessable(format!(".{} is not a field of an object", paths.spec_replicas.join(".")))
+        })?;
         if let Some(served) = replace(target, &live, object, &options, &mut warnings).await? {
             let object = Served::Value(scale_of(&served.value(), paths));
             return Ok(Written { object, created: false, warnings });

@@ -6,6 +6,7 @@ use super::{MAX_ATTEMPTS, Part, Served, Target, WriteOptions, Written};
 use crate::admission;
 use crate::error::{ApiError, Result};
 use crate::field_error::FieldError;
+use crate::registry::strategy;
 use crate::store::{Expect, Guard, Object, ObjectKey};
 
 /// Replaces an object (or the part of it that `options.part` names) by `object`.
@@ -20,7 +21,7 @@ pub(crate) async fn update(
     let mut warnings = admission::decode_shape(target, namespace, &mut object)?;
     admission::check_name(&key.name, &mut object)?;
     let conditional = has_version(&object);
-    if !conditional && !target.resource.def.built_in && options.part != Part::Scale {
+    if !conditional && !strategy::allows_unconditional_update(target) && options.part != Part::Finalize {
         // Existence first: an absent object is a 404 whatever the body says.
         target.live(key)?;
         let error = FieldError::invalid(
@@ -64,7 +65,7 @@ pub(super) async fn replace(
     admission::validate_update(target, &before, &object, options)?;
 
     let gone = is_finished(target, &before, &object);
-    if !gone && same_but_version(&before, &object) {
+    if !gone && is_unchanged(&before, &object) {
         return Ok(Some(Served::Value(before)));
     }
     if options.dry_run {
@@ -115,20 +116,30 @@ pub(super) fn removal_guards(target: &Target, name: &str) -> Vec<Guard> {
     Vec::new()
 }
 
-fn same_but_version(before: &Value, after: &Value) -> bool {
+/// Whether a write would change nothing but its own traces: the resource version, and when a manager last wrote.
+fn is_unchanged(before: &Value, after: &Value) -> bool {
     let (Some(before), Some(after)) = (before.as_object(), after.as_object()) else { return false };
-    let rest = |(key, _): &(&String, &Value)| key.as_str() != "metadata";
-    if !before.iter().filter(rest).eq(after.iter().filter(rest)) {
-        return false;
-    }
-    let metadata = |object: &serde_json::Map<String, Value>| {
-        let metadata = object.get("metadata").and_then(Value::as_object);
-        metadata.map(|m| {
-            m.iter()
-                .filter(|(k, _)| k.as_str() != "resourceVersion")
-                .map(|(k, v)| (k.clone(), v.clone()))
-                .collect::<Vec<_>>()
+    before.len() == after.len()
+        && before.iter().zip(after).all(|((key, old), (other, new))| match key.as_str() {
+            _ if key != other => false,
+            "metadata" => metadata_is_unchanged(old, new),
+            _ => old == new,
         })
+}
+
+fn metadata_is_unchanged(before: &Value, after: &Value) -> bool {
+    let counts = |(key, _): &(&String, &Value)| !matches!(key.as_str(), "resourceVersion" | "managedFields");
+    let untimed = |(key, _): &(&String, &Value)| key.as_str() != "time";
+    let (Some(old), Some(new)) = (before.as_object(), after.as_object()) else { return false };
+    let same_entry = |old: &Value, new: &Value| match (old.as_object(), new.as_object()) {
+        (Some(old), Some(new)) => old.iter().filter(untimed).eq(new.iter().filter(untimed)),
+        _ => old == new,
     };
-    metadata(before) == metadata(after)
+    let same_owners = match (before["managedFields"].as_array(), after["managedFields"].as_array()) {
+        (Some(old), Some(new)) => {
+            old.len() == new.len() && old.iter().zip(new).all(|(o, n)| same_entry(o, n))
+        }
+        (old, new) => old == new,
+    };
+    same_owners && old.iter().filter(counts).eq(new.iter().filter(counts))
 }

@@ -94,7 +94,8 @@ struct Watch {
     over: bool,
 }
 
-/// Starts a watch. Fails at once if the revision is too old.
+/// Starts a watch. A revision that is too old is told by an event of the stream, not by the answer's code: clients list
+/// anew on the former and try the same again on the latter.
 pub(crate) fn watch(
     target: Target,
     options: WatchOptions,
@@ -107,7 +108,9 @@ pub(crate) fn watch(
     let initial = options.initial_events.unwrap_or(from.is_none());
     let revision = match from {
         Some(revision) if !initial => {
-            store.changes_after(&target.resource.table, revision, 0).map_err(expired)?;
+            if let Err(too_old) = store.changes_after(&target.resource.table, revision, 0) {
+                ready.push_back(WatchEvent::Error(expired(too_old)));
+            }
             revision
         }
         _ => {
@@ -126,10 +129,10 @@ pub(crate) fn watch(
     if options.initial_events == Some(true) && options.bookmarks {
         ready.push_back(WatchEvent::Bookmark { revision, initial_end: true });
     }
+    let over = matches!(ready.front(), Some(WatchEvent::Error(_)));
     let now = Instant::now();
     let ends = now + options.timeout;
-    let watch =
-        Watch { target, options, woken, ready, revision, ends, bookmark: now + BOOKMARK_EVERY, over: false };
+    let watch = Watch { target, options, woken, ready, revision, ends, bookmark: now + BOOKMARK_EVERY, over };
     Ok(futures::stream::unfold(watch, |mut watch| async move {
         let event = watch.next().await?;
         Some((event, watch))
@@ -146,7 +149,8 @@ impl Watch {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
             }
-            if self.over {
+            let now = Instant::now();
+            if self.over || now >= self.ends {
                 return None;
             }
             // Seen before reading, so that a change during the read wakes us again.

@@ -3,7 +3,7 @@
 //! Every test makes its own server, so tests run in parallel without knowing of each other. Uids and name suffixes
 //! come from a seed. Nothing here sleeps for a fixed time: [`eventually`] waits for a condition up to [`DEADLINE`].
 
-#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
 mod tls;
 mod widget;
@@ -87,7 +87,7 @@ pub async fn plane(server: &ApiServer, name: &str) -> PlaneName {
 pub async fn plane_with(server: &ApiServer, name: &str, crds: &[Value]) -> PlaneName {
     let template = server.template(crds).await.unwrap();
     let name = PlaneName::new(name).unwrap();
-    server.create_plane(name.clone(), &template).unwrap();
+    server.create_plane(name.clone(), &template).await.unwrap();
     name
 }
 

@@ -31,7 +31,7 @@ pub struct WidgetSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub color: Option<String>,
     /// Set by default.
-    #[serde(default = "medium")]
+    #[serde(default = "medium", skip_serializing_if = "String::is_empty")]
     pub size: String,
     /// Parts by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

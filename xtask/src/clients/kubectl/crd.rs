@@ -11,7 +11,7 @@ metadata:
 spec:
   group: clients.example.com
   scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList, shortNames: [wg], categories: [toys]}
+  names: {plural: widgets, singular: widget, kind: Widget, shortNames: [wg], categories: [toys]}
   versions:
   - name: v1
     served: true
@@ -73,8 +73,9 @@ pub(super) fn cases(t: &mut Topic<'_>) {
         k.cmd("delete crd widgets.clients.example.com")
             .ok()?
             .has("\"widgets.clients.example.com\" deleted")?;
-        k.cmd("get widgets").fails()?.complains("the server doesn't have a resource type \"widgets\"")?;
+        // kubectl remembers what the server serves; this makes it ask again.
         k.cmd("api-resources").ok()?.lacks("Widget")?;
+        k.cmd("get widgets").fails()?.complains("the server doesn't have a resource type \"widgets\"")?;
         k.cmd("create -f -").stdin(CRD).ok()?;
         k.cmd("wait crd/widgets.clients.example.com --for=condition=Established --timeout=30s").ok()?;
         k.eventually("get widgets -A", |outcome| outcome.exits(0)?.complains("No resources found"))?;
@@ -116,17 +117,23 @@ fn definitions(t: &mut Topic<'_>) {
         })
     });
     t.case("a CRD without a structural schema is refused", |k| {
-        let bad = CRD.replace("widgets", "gadgets").replace("Widget", "Gadget").replace("          status:\n            type: object\n", "          status:\n");
-        k.cmd("create -f -")
-            .stdin(bad)
-            .fails()?
-            .complains("spec.versions[0].schema.openAPIV3Schema.properties[status].type: Required value: must not be empty for specified object fields")
+        let bad = CRD
+            .replace("widgets", "gadgets")
+            .replace("Widget", "Gadget")
+            .replace("          status:\n            type: object\n", "          status:\n");
+        k.cmd("create -f -").stdin(bad).fails()?.complains(
+            "spec.versions[0].schema.openAPIV3Schema.properties[status].type: Required \
+                value: must not be empty for specified object fields",
+        )
     });
     t.case("a CRD whose name does not fit is refused", |k| {
         k.cmd("create -f -")
             .stdin(CRD.replace("name: widgets.clients.example.com", "name: other.clients.example.com"))
             .fails()?
-            .complains("metadata.name: Invalid value: \"other.clients.example.com\": must be spec.names.plural+\".\"+spec.group")
+            .complains(
+                "metadata.name: Invalid value: \"other.clients.example.com\": must be \
+                spec.names.plural+\".\"+spec.group",
+            )
     });
     t.case("a CRD with a rule that does not compile is refused", |k| {
         let bad = CRD

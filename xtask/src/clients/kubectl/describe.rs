@@ -6,7 +6,8 @@ use super::{config_map, on_node, pod, workload};
 pub(super) fn cases(t: &mut Topic<'_>) {
     t.case("its objects are created", |k| {
         let placed = on_node(&pod("web", "nginx:1"), "n2");
-        let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n2}\nspec: {podCIDR: 10.0.0.0/24}\n";
+        let node = "apiVersion: v1\nkind: Node\nmetadata: {name: n2}\nspec: {podCIDR: \
+            10.0.0.0/24}\nstatus: {allocatable: {cpu: '4', memory: 8Gi}}\n";
         let all = [workload("web", "nginx:1"), config_map("plain", &["k: one"]), placed, node.to_owned()];
         k.cmd("create -f -").stdin(all.join("---\n")).ok()?;
         let uid = k.field("pod/web", ".metadata.uid")?;

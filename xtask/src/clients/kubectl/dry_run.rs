@@ -23,7 +23,7 @@ pub(super) fn cases(t: &mut Topic<'_>) {
         k.cmd("create -f - --dry-run=server")
             .stdin(bad)
             .fails()?
-            .complains("is invalid: spec.placements[0].scaleSettings.minReplicas")
+            .complains("spec.placements[0].scaleSettings.minReplicas: Invalid value: \"string\"")
     });
     t.case("create --dry-run=client", |k| {
         k.cmd("create configmap dry --from-literal=k=v --dry-run=client")
@@ -55,10 +55,23 @@ pub(super) fn cases(t: &mut Topic<'_>) {
         k.cmd("get configmap b").fails()
     });
     t.case("patch, label and delete --dry-run=server", |k| {
-        k.cmd("patch configmap a --dry-run=server --type=merge -p '{\"data\":{\"k\":\"two\"}}' -o jsonpath='{.data.k}'").ok()?.is("two")?;
-        k.cmd("label configmap a env=dev --dry-run=server").ok()?.is("configmap/a labeled (server dry run)\n")?;
-        k.cmd("delete configmap a --dry-run=server").ok()?.has("configmap \"a\" deleted")?.has("(server dry run)")?;
-        k.cmd("get configmap a -o json").ok()?.at("/data/k", "one")?.at("/metadata/labels", serde_json::Value::Null)
+        k.cmd(
+            "patch configmap a --dry-run=server --type=merge -p '{\"data\":{\"k\":\"two\"}}' -o \
+            jsonpath='{.data.k}'",
+        )
+        .ok()?
+        .is("two")?;
+        k.cmd("label configmap a env=dev --dry-run=server")
+            .ok()?
+            .is("configmap/a labeled (server dry run)\n")?;
+        k.cmd("delete configmap a --dry-run=server")
+            .ok()?
+            .has("configmap \"a\" deleted")?
+            .has("(server dry run)")?;
+        k.cmd("get configmap a -o json")
+            .ok()?
+            .at("/data/k", "one")?
+            .at("/metadata/labels", serde_json::Value::Null)
     });
     t.case("diff shows the changed line and exits with 1", |k| {
         k.cmd("diff -f -")

@@ -34,7 +34,10 @@ fn types(t: &mut Topic<'_>) {
             .is("configmap/c patched (no change)\n")
     });
     t.case("--type=json", |k| {
-        let patch = r#"[{"op":"test","path":"/data/k","value":"two"},{"op":"replace","path":"/data/k","value":"three"},{"op":"add","path":"/data/new","value":"x"}]"#;
+        let patch = concat!(
+            r#"[{"op":"test","path":"/data/k","value":"two"},"#,
+            r#"{"op":"replace","path":"/data/k","value":"three"},{"op":"add","path":"/data/new","value":"x"}]"#,
+        );
         k.cmd(&format!("patch configmap c --type=json -p '{patch}'")).ok()?.is("configmap/c patched\n")?;
         k.cmd("get configmap c -o json").ok()?.at("/data/k", "three")?.at("/data/new", "x")
     });
@@ -42,7 +45,7 @@ fn types(t: &mut Topic<'_>) {
         let patch = r#"[{"op":"test","path":"/data/k","value":"two"},{"op":"remove","path":"/data/k"}]"#;
         k.cmd(&format!("patch configmap c --type=json -p '{patch}'"))
             .fails()?
-            .complains("the server rejected our request due to an error in our request")?;
+            .complains("The request is invalid: ")?;
         k.cmd("get configmap c -o jsonpath='{.data.k}'").ok()?.is("three")
     });
     t.case("--type=strategic merges containers by name", |k| {
@@ -59,10 +62,10 @@ fn types(t: &mut Topic<'_>) {
         k.cmd("get pod web -o json").ok()?.at("/metadata/labels", serde_json::json!({ "only": "this" }))
     });
     t.case("--type=strategic on a custom kind is refused", |k| {
-        k.cmd("patch workload web --type=strategic -p '{\"spec\":{\"paused\":true}}'")
-            .fails()?
-            .complains("Error from server (UnsupportedMediaType)")?
-            .complains("application/merge-patch+json")
+        k.cmd("patch workload web --type=strategic -p '{\"spec\":{\"paused\":true}}'").fails()?.complains(
+            "application/strategic-merge-patch+json is not supported by \
+                compute.datumapis.com/v1alpha, Kind=Workload",
+        )
     });
     t.case("--type=json on a custom kind", |k| {
         let patch = r#"[{"op":"add","path":"/spec/placements/0/cityCodes/-","value":"IAD"}]"#;
@@ -97,10 +100,16 @@ fn types(t: &mut Topic<'_>) {
     });
     t.case("metadata that never changes", |k| {
         let uid = k.field("configmap/c", ".metadata.uid")?;
-        k.cmd("patch configmap c --type=merge -p '{\"metadata\":{\"uid\":\"11111111-2222-3333-4444-555555555555\"}}'")
-            .fails()?
-            .complains("Precondition failed: UID in precondition: 11111111-2222-3333-4444-555555555555, UID in object meta: ")?
-            .complains(&uid)
+        k.cmd(
+            "patch configmap c --type=merge -p \
+            '{\"metadata\":{\"uid\":\"11111111-2222-3333-4444-555555555555\"}}'",
+        )
+        .fails()?
+        .complains(
+            "Precondition failed: UID in precondition: \
+                11111111-2222-3333-4444-555555555555, UID in object meta: ",
+        )?
+        .complains(&uid)
     });
 }
 
@@ -159,6 +168,11 @@ fn scale(t: &mut Topic<'_>) {
             .ok()?
             .is("workloaddeployment.compute.datumapis.com/web scaled\n")
     });
+    t.case("scale to nothing and back", |k| {
+        k.cmd("scale workloaddeployment web --replicas=0").ok()?;
+        k.cmd("get workloaddeployment web -o jsonpath='{.spec.replicas}'").ok()?.is("0")?;
+        k.cmd("scale workloaddeployment web --replicas=4 --current-replicas=0").ok()
+    });
     t.case("get --subresource=scale", |k| {
         k.cmd("get workloaddeployment web --subresource=scale -o json")
             .ok()?
@@ -213,6 +227,9 @@ fn labels(t: &mut Topic<'_>) {
     t.case("a label value that is not allowed", |k| {
         k.cmd("patch configmap c --type=merge -p '{\"metadata\":{\"labels\":{\"a\":\"not ok!\"}}}'")
             .fails()?
-            .complains("The ConfigMap \"c\" is invalid: metadata.labels: Invalid value: \"not ok!\": a valid label must be an empty string or consist of")
+            .complains(
+                "The ConfigMap \"c\" is invalid: metadata.labels: Invalid value: \"not ok!\": \
+                a valid label must be an empty string or consist of",
+            )
     });
 }

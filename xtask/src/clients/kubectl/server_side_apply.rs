@@ -108,9 +108,10 @@ spec:
     });
     t.case("an unknown field is refused", |k| {
         k.cmd("apply --server-side -f -")
-            .stdin(config_map("typo", &["k: v"]).replace("data:", "dta:"))
+            .stdin(config_map("typo", &["k: v"]).replace("\ndata:", "\ndta:"))
             .fails()?
-            .complains("dta: field not declared in schema")
+            .complains("dta")?;
+        k.cmd("get configmap typo").fails()?.complains("NotFound")
     });
     t.case("--dry-run=server stores nothing", |k| {
         k.cmd("apply --server-side --dry-run=server -f -")

@@ -3,7 +3,11 @@
 use super::super::harness::Topic;
 use super::workload;
 
-const AVAILABLE: &str = r#"{"status":{"replicas":2,"conditions":[{"type":"Available","status":"True","reason":"Ready","message":"","lastTransitionTime":"2030-01-01T00:00:00Z"}]}}"#;
+/// A status that says that the workload is available.
+const AVAILABLE: &str = concat!(
+    r#"{"status":{"replicas":2,"conditions":[{"type":"Available","status":"True","reason":"Ready","message":"","#,
+    r#""lastTransitionTime":"2030-01-01T00:00:00Z"}]}}"#
+);
 
 pub(super) fn cases(t: &mut Topic<'_>) {
     t.case("--for=condition times out with the right error", |k| {

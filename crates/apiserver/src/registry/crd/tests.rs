@@ -69,8 +69,8 @@ fn crd() -> Value {
 #[test]
 fn a_crd_compiles_into_one_definition_per_served_version() {
     let definitions = compile(&crd()).unwrap();
-    assert_eq!(definitions.len(), 2);
-    let [v1, alpha] = &definitions[..] else { unreachable!() };
+    assert_eq!(definitions.served.len(), 2);
+    let [v1, alpha] = &definitions.served[..] else { unreachable!() };
     assert_eq!(v1.gv.to_string(), "shop.example.com/v1");
     assert_eq!(v1.names.list_kind, "WidgetList");
     assert_eq!(v1.names.singular, "widget");

@@ -7,9 +7,12 @@ use serde_json::{Value, json};
 use crate::field_error::{FieldError, FieldErrorType};
 use crate::verbs::Target;
 
+/// Sets a field that is absent or empty. What is no object is left to the schema to refuse.
 fn fill(object: &mut Value, field: &str, value: Value) {
-    if object[field].is_null() || object[field] == "" {
-        object[field] = value;
+    if let Some(fields) = object.as_object_mut()
+        && fields.get(field).is_none_or(|found| found.is_null() || found == "")
+    {
+        fields.insert(field.to_owned(), value);
     }
 }
 
@@ -17,7 +20,7 @@ fn common_defaults(service: &mut Value) {
     let spec = &mut service["spec"];
     fill(spec, "type", json!("ClusterIP"));
     fill(spec, "sessionAffinity", json!("None"));
-    for port in spec["ports"].as_array_mut().into_iter().flatten().filter(|port| port.is_object()) {
+    for port in super::pod::entries(spec, "ports") {
         fill(port, "protocol", json!("TCP"));
         let number = port["port"].clone();
         fill(port, "targetPort", number);
@@ -28,7 +31,7 @@ pub(super) fn service_defaults(target: &Target, service: &mut Value) {
     common_defaults(service);
     service["status"] = json!({ "loadBalancer": {} });
     let spec = &mut service["spec"];
-    if spec["type"] == "ExternalName" {
+    if spec["type"] == "ExternalName" || !spec.is_object() {
         return;
     }
     fill(spec, "internalTrafficPolicy", json!("Cluster"));
@@ -40,14 +43,17 @@ pub(super) fn service_defaults(target: &Target, service: &mut Value) {
     spec["clusterIPs"] = json!([spec["clusterIP"]]);
 }
 
+/// The cluster addresses of all services of this plane: the first of their selectable fields.
+fn taken_addresses(target: &Target) -> BTreeSet<String> {
+    let (services, _) = target.plane.store.list(&target.resource.table, None, |_| true);
+    let addresses = services.iter().filter_map(|service| service.meta.fields.first());
+    addresses.map(ToString::to_string).filter(|address| !address.is_empty() && address != "None").collect()
+}
+
 /// An address of 10.96.0.0/12 that no service of this plane has.
 fn free_address(target: &Target) -> String {
     const SIZE: u64 = 1 << 20;
-    let (services, _) = target.plane.store.list(&target.resource.table, None, |_| true);
-    let taken: BTreeSet<String> = services
-        .iter()
-        .filter_map(|service| service.value()["spec"]["clusterIP"].as_str().map(str::to_owned))
-        .collect();
+    let taken = taken_addresses(target);
     let start = target.shared.options.random.next_u64() % SIZE;
     let address = |n: u64| {
         let n = (start + n) % (SIZE - 2) + 1;
@@ -69,7 +75,12 @@ pub(super) fn service_update(before: &Value, service: &mut Value) {
     }
 }
 
-pub(super) fn validate_service(before: Option<&Value>, service: &Value, errors: &mut Vec<FieldError>) {
+pub(super) fn validate_service(
+    target: &Target,
+    before: Option<&Value>,
+    service: &Value,
+    errors: &mut Vec<FieldError>,
+) {
     let spec = &service["spec"];
     let ports = spec["ports"].as_array().map_or(&[][..], Vec::as_slice);
     let known = ["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"];
@@ -94,6 +105,14 @@ pub(super) fn validate_service(before: Option<&Value>, service: &Value, errors: 
         } else if !name.is_empty() && !names.insert(name) {
             errors.push(FieldError::with_value(path, FieldErrorType::Duplicate, &port["name"], ""));
         }
+    }
+    let address = spec["clusterIP"].as_str().unwrap_or_default();
+    if before.is_none() && taken_addresses(target).contains(address) {
+        errors.push(FieldError::invalid(
+            "spec.clusterIP",
+            &spec["clusterIP"],
+            "provided IP is already allocated",
+        ));
     }
     if let Some(before) = before {
         let old = &before["spec"]["clusterIP"];

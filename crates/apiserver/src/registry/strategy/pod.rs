@@ -7,10 +7,19 @@ use serde_json::{Value, json};
 use crate::field_error::{FieldError, FieldErrorType};
 use crate::meta::NameRule;
 
+/// Sets a field that is absent. What is no object is left to the schema to refuse.
 fn fill(object: &mut Value, field: &str, value: Value) {
-    if object[field].is_null() {
-        object[field] = value;
+    if let Some(fields) = object.as_object_mut()
+        && fields.get(field).is_none_or(Value::is_null)
+    {
+        fields.insert(field.to_owned(), value);
     }
+}
+
+/// The entries of a list that are objects, to change them.
+pub(super) fn entries<'a>(object: &'a mut Value, list: &str) -> impl Iterator<Item = &'a mut Value> {
+    let list = object.get_mut(list).and_then(Value::as_array_mut);
+    list.into_iter().flatten().filter(|entry| entry.is_object())
 }
 
 pub(super) fn defaults(pod: &mut Value) {
@@ -32,9 +41,7 @@ pub(super) fn defaults(pod: &mut Value) {
         fill(spec, field, value);
     }
     for list in ["containers", "initContainers"] {
-        for container in
-            spec[list].as_array_mut().into_iter().flatten().filter(|container| container.is_object())
-        {
+        for container in entries(spec, list) {
             let image = container["image"].as_str().unwrap_or_default();
             let latest =
                 image.ends_with(":latest") || !image.rsplit('/').next().unwrap_or_default().contains(':');
@@ -42,9 +49,7 @@ pub(super) fn defaults(pod: &mut Value) {
             fill(container, "resources", json!({}));
             fill(container, "terminationMessagePath", json!("/dev/termination-log"));
             fill(container, "terminationMessagePolicy", json!("File"));
-            for port in
-                container["ports"].as_array_mut().into_iter().flatten().filter(|port| port.is_object())
-            {
+            for port in entries(container, "ports") {
                 fill(port, "protocol", json!("TCP"));
             }
         }
@@ -78,7 +83,15 @@ pub(super) fn validate(before: Option<&Value>, pod: &Value, errors: &mut Vec<Fie
             }
         }
     }
-    if before.is_some_and(|before| frozen(&before["spec"]) != frozen(&pod["spec"])) {
+    let is_frozen = |before: &Value| {
+        let mut before = frozen(&before["spec"]);
+        // A pod is bound to a node once.
+        if before["nodeName"].is_null() && !pod["spec"]["nodeName"].is_null() {
+            before["nodeName"] = pod["spec"]["nodeName"].clone();
+        }
+        before != frozen(&pod["spec"])
+    };
+    if before.is_some_and(is_frozen) {
         let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
                       `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations`,\
                       `spec.terminationGracePeriodSeconds`,`spec.nodeName` (once)";
@@ -86,22 +99,18 @@ pub(super) fn validate(before: Option<&Value>, pod: &Value, errors: &mut Vec<Fie
     }
 }
 
-/// A pod's spec without what may change; `nodeName` may go from nothing to something.
+/// A pod's spec without what may change.
 fn frozen(spec: &Value) -> Value {
     let mut spec = spec.clone();
     for list in ["containers", "initContainers"] {
-        for container in spec[list].as_array_mut().into_iter().flatten() {
+        for container in entries(&mut spec, list) {
             container.as_object_mut().map(|container| container.remove("image"));
         }
     }
     if let Some(spec) = spec.as_object_mut() {
-        for field in [
-            "activeDeadlineSeconds",
-            "tolerations",
-            "terminationGracePeriodSeconds",
-            "nodeName",
-            "schedulingGates",
-        ] {
+        for field in
+            ["activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "schedulingGates"]
+        {
             spec.remove(field);
         }
         spec.retain(|_, value| !value.is_null());
