@@ -16,7 +16,7 @@ const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 struct Plane(ApiServer, PlaneName);
 
-fn crd(plural: &str, kind: &str, schema: Value) -> Value {
+fn crd(plural: &str, kind: &str, schema: &Value) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": { "name": format!("{plural}.example.com") },
@@ -38,7 +38,7 @@ async fn plane() -> Plane {
         },
         "x-kubernetes-validations": [{ "rule": "self.size < 100", "message": "size must stay below 100" }],
     } } });
-    let template = server.template(&[crd("things", "Thing", schema)]).await.unwrap();
+    let template = server.template(&[crd("things", "Thing", &schema)]).await.unwrap();
     let name = PlaneName::new("p").unwrap();
     server.create_plane(name.clone(), &template).await.unwrap();
     let plane = Plane(server, name);
@@ -74,6 +74,7 @@ impl Plane {
     }
 
     /// Sends, and checks the code, the `Status` and that the message holds `words`.
+    #[expect(clippy::too_many_arguments, reason = "a request and what is expected, as one row")]
     async fn refuses(
         &self,
         method: &Method,
@@ -530,7 +531,7 @@ async fn bad_crds() {
         (rule("self.a + 1"), "rule"),
         (rule(""), "rule"),
     ] {
-        let body = crd("bads", "Bad", schema.clone());
+        let body = crd("bads", "Bad", &schema);
         let (code, status) =
             plane.send(&Method::POST, CRDS, "application/json", body.to_string().as_bytes()).await;
         assert_eq!(code, 422, "{schema}: {status}");
@@ -539,7 +540,7 @@ async fn bad_crds() {
     }
     let good = object(json!({"a": {"type": "string"}}));
     let tweak = |change: &dyn Fn(&mut Value)| {
-        let mut body = crd("bads", "Bad", good.clone());
+        let mut body = crd("bads", "Bad", &good);
         change(&mut body);
         body
     };

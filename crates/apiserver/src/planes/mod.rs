@@ -54,7 +54,7 @@ pub enum PlaneError {
     Exists(PlaneName),
     /// Its first objects could not be written.
     #[error("plane {0} cannot be made")]
-    NotWritten(PlaneName, #[source] TemplateError),
+    NotWritten(PlaneName, #[source] Box<TemplateError>),
 }
 
 /// One control plane.

@@ -45,7 +45,7 @@ impl PlaneTemplate {
                 json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
             put(shared, &plane, object, "namespaces")
                 .await
-                .map_err(|source| PlaneError::NotWritten(plane.name().clone(), source))?;
+                .map_err(|source| PlaneError::NotWritten(plane.name().clone(), Box::new(source)))?;
         }
         Ok(plane)
     }

@@ -137,7 +137,8 @@ fn metadata_is_unchanged(before: &Value, after: &Value) -> bool {
     };
     let same_owners = match (before["managedFields"].as_array(), after["managedFields"].as_array()) {
         (Some(old), Some(new)) => {
-            old.len() == new.len() && old.iter().zip(new).all(|(o, n)| same_entry(o, n))
+            // In any order: entries stand in that of their times.
+            old.len() == new.len() && old.iter().all(|o| new.iter().any(|n| same_entry(o, n)))
         }
         (old, new) => old == new,
     };

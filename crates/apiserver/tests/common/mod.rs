@@ -1,7 +1,8 @@
 //! What the integration tests share: servers, planes, clients of both transports, a test CRD, and waiting.
 //!
 //! Every test makes its own server, so tests run in parallel without knowing of each other. Uids and name suffixes
-//! come from a seed. Nothing here sleeps for a fixed time: [`eventually`] waits for a condition up to [`DEADLINE`].
+//! come from a seed; the server's clock goes on by a second whenever it is read, so that nothing can rely on two things
+//! happening at the same time. Nothing here sleeps for a fixed time: [`eventually`] waits for a condition up to [`DEADLINE`].
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
@@ -10,9 +11,12 @@ mod widget;
 
 use std::fmt::Display;
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use compute_apiserver::{ApiServer, Identity, Options, PlaneName, Random};
+use compute_apiserver::{ApiServer, Clock, Identity, Options, PlaneName, Random};
+use jiff::Timestamp;
 use kube::core::Status;
 use kube::{Client, CustomResourceExt as _};
 use serde_json::Value;
@@ -75,7 +79,17 @@ impl Fixture {
 
 /// A server without planes.
 pub fn server() -> ApiServer {
-    ApiServer::new(Options { random: Random::seeded(1), ..Options::default() })
+    let clock = Arc::new(TickingClock(AtomicI64::new(1_800_000_000)));
+    ApiServer::new(Options { clock, random: Random::seeded(1), ..Options::default() })
+}
+
+/// A clock that goes on by a second whenever it is read.
+struct TickingClock(AtomicI64);
+
+impl Clock for TickingClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(self.0.fetch_add(1, Ordering::Relaxed)).unwrap()
+    }
 }
 
 /// Makes a plane that serves [`Widget`]s.

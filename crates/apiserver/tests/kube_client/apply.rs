@@ -9,11 +9,11 @@ use crate::common::{Fixture, Widget, refusal, refused};
 
 both_transports!(apply_owns_and_removes, apply_conflicts, apply_merges_lists_by_key, apply_of_status);
 
-fn map(data: Value) -> Patch<Value> {
+fn map(data: &Value) -> Patch<Value> {
     Patch::Apply(json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": data }))
 }
 
-fn widget(rest: Value) -> Patch<Value> {
+fn widget(rest: &Value) -> Patch<Value> {
     let mut config = json!({ "apiVersion": "test.example.com/v1", "kind": "Widget" });
     config.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
     Patch::Apply(config)
@@ -27,20 +27,20 @@ fn managers(object: &impl kube::ResourceExt) -> Vec<(String, String, Option<Stri
 async fn apply_owns_and_removes(fixture: Fixture) {
     let api: Api<ConfigMap> = Api::default_namespaced(fixture.client);
     let (ann, bob) = (PatchParams::apply("ann"), PatchParams::apply("bob"));
-    let first = api.patch("c", &ann, &map(json!({ "a": "1", "b": "1" }))).await.unwrap();
-    let again = api.patch("c", &ann, &map(json!({ "a": "1", "b": "1" }))).await.unwrap();
+    let first = api.patch("c", &ann, &map(&json!({ "a": "1", "b": "1" }))).await.unwrap();
+    let again = api.patch("c", &ann, &map(&json!({ "a": "1", "b": "1" }))).await.unwrap();
     assert_eq!(again, first, "the same apply again changes nothing, not even the resource version");
 
-    let shared = api.patch("c", &bob, &map(json!({ "b": "1", "c": "1" }))).await.unwrap();
+    let shared = api.patch("c", &bob, &map(&json!({ "b": "1", "c": "1" }))).await.unwrap();
     assert_eq!(shared.data.as_ref().unwrap().len(), 3);
     let expected = [("ann", "Apply"), ("bob", "Apply")].map(|(m, o)| (m.to_owned(), o.to_owned(), None));
     assert_eq!(managers(&shared), expected);
 
-    let left = api.patch("c", &ann, &map(json!({}))).await.unwrap();
+    let left = api.patch("c", &ann, &map(&json!({}))).await.unwrap();
     let left: Vec<String> = left.data.unwrap().into_keys().collect();
     assert_eq!(left, ["b", "c"], "what only ann applied is gone; what bob applied too stays");
 
-    let nobody = api.patch("c", &PatchParams::default(), &map(json!({}))).await;
+    let nobody = api.patch("c", &PatchParams::default(), &map(&json!({}))).await;
     assert_eq!(refused(nobody).0, 422, "an apply names its manager");
     let kindless = Patch::Apply(json!({ "data": { "a": "1" } }));
     assert_eq!(refused(api.patch("c", &ann, &kindless).await), (400, "BadRequest".to_owned()));
@@ -49,8 +49,8 @@ async fn apply_owns_and_removes(fixture: Fixture) {
 async fn apply_conflicts(fixture: Fixture) {
     let api: Api<ConfigMap> = Api::default_namespaced(fixture.client);
     let (ann, bob) = (PatchParams::apply("ann"), PatchParams::apply("bob"));
-    api.patch("c", &ann, &map(json!({ "a": "1", "b": "1" }))).await.unwrap();
-    let status = refusal(api.patch("c", &bob, &map(json!({ "a": "2", "c": "2" }))).await);
+    api.patch("c", &ann, &map(&json!({ "a": "1", "b": "1" }))).await.unwrap();
+    let status = refusal(api.patch("c", &bob, &map(&json!({ "a": "2", "c": "2" }))).await);
     assert_eq!((status.code, status.reason.as_str()), (409, "Conflict"));
     assert_eq!(status.message, "Apply failed with 1 conflict: conflict with \"ann\": .data.a");
     let causes = status.details.unwrap().causes;
@@ -58,9 +58,9 @@ async fn apply_conflicts(fixture: Fixture) {
     assert_eq!((causes[0].reason.as_str(), causes[0].field.as_str()), ("FieldManagerConflict", ".data.a"));
     assert!(!api.get("c").await.unwrap().data.unwrap().contains_key("c"), "nothing is written on conflict");
 
-    let forced = api.patch("c", &bob.clone().force(), &map(json!({ "a": "2" }))).await.unwrap();
+    let forced = api.patch("c", &bob.clone().force(), &map(&json!({ "a": "2" }))).await.unwrap();
     assert_eq!(forced.data.unwrap()["a"], "2");
-    let left = api.patch("c", &ann, &map(json!({ "b": "1" }))).await.unwrap();
+    let left = api.patch("c", &ann, &map(&json!({ "b": "1" }))).await.unwrap();
     assert_eq!(left.data.unwrap()["a"], "2", "ann has lost it and removes it no more");
 
     let merge = json!({ "data": { "b": "3" } });
@@ -71,7 +71,7 @@ async fn apply_conflicts(fixture: Fixture) {
     )
     .await
     .unwrap();
-    let status = refusal(api.patch("c", &ann, &map(json!({ "b": "1" }))).await);
+    let status = refusal(api.patch("c", &ann, &map(&json!({ "b": "1" }))).await);
     assert_eq!(status.message, "Apply failed with 1 conflict: conflict with \"carl\" using v1: .data.b");
 
     let stale = Patch::Apply(json!({
@@ -83,7 +83,7 @@ async fn apply_conflicts(fixture: Fixture) {
 async fn apply_merges_lists_by_key(fixture: Fixture) {
     let api: Api<Widget> = Api::default_namespaced(fixture.client);
     let (ann, bob) = (PatchParams::apply("ann"), PatchParams::apply("bob"));
-    let parts = |parts: Value| widget(json!({ "spec": { "replicas": 1, "parts": parts } }));
+    let parts = |parts: Value| widget(&json!({ "spec": { "replicas": 1, "parts": parts } }));
     api.patch("w", &ann, &parts(json!([{ "name": "x", "weight": 1 }, { "name": "y" }]))).await.unwrap();
     let merged =
         api.patch("w", &bob, &parts(json!([{ "name": "y", "weight": 2 }, { "name": "z" }]))).await.unwrap();
@@ -99,10 +99,10 @@ async fn apply_merges_lists_by_key(fixture: Fixture) {
 async fn apply_of_status(fixture: Fixture) {
     let api: Api<Widget> = Api::default_namespaced(fixture.client);
     let (ann, operator) = (PatchParams::apply("ann"), PatchParams::apply("operator"));
-    let status = widget(json!({ "spec": { "replicas": 7 }, "status": { "phase": "Ready", "replicas": 1 } }));
+    let status = widget(&json!({ "spec": { "replicas": 7 }, "status": { "phase": "Ready", "replicas": 1 } }));
     assert_eq!(refused(api.patch_status("w", &operator, &status).await), (404, "NotFound".to_owned()));
     let made = api
-        .patch("w", &ann, &widget(json!({ "spec": { "replicas": 1 }, "status": { "phase": "No" } })))
+        .patch("w", &ann, &widget(&json!({ "spec": { "replicas": 1 }, "status": { "phase": "No" } })))
         .await
         .unwrap();
     assert_eq!((made.spec.size.as_str(), &made.status), ("medium", &None));
@@ -115,10 +115,10 @@ async fn apply_of_status(fixture: Fixture) {
     assert_eq!(api.patch_status("w", &operator, &status).await.unwrap(), reported);
 
     let next =
-        api.patch_status("w", &operator, &widget(json!({ "status": { "replicas": 2 } }))).await.unwrap();
+        api.patch_status("w", &operator, &widget(&json!({ "status": { "replicas": 2 } }))).await.unwrap();
     let found = next.status.unwrap();
     assert_eq!((found.phase, found.replicas), (None, Some(2)), "what is no longer applied goes");
-    let spec = api.patch("w", &ann, &widget(json!({ "spec": { "replicas": 3 } }))).await.unwrap();
+    let spec = api.patch("w", &ann, &widget(&json!({ "spec": { "replicas": 3 } }))).await.unwrap();
     assert_eq!(
         spec.status.as_ref().unwrap().replicas,
         Some(2),

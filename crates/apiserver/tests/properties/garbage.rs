@@ -206,6 +206,8 @@ impl World {
 /// Replays the history: each deletion must have had a reason at its moment.
 fn check_history(events: &[WatchEvent<ConfigMap>], asked: &BTreeSet<String>, careless: &BTreeSet<String>) {
     let mut present: BTreeMap<String, &ConfigMap> = BTreeMap::new();
+    // Who once waited for its dependents has set their deletion off, even if it was told otherwise later.
+    let mut waited = BTreeSet::new();
     for event in events {
         let (WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) = event
         else {
@@ -220,7 +222,7 @@ fn check_history(events: &[WatchEvent<ConfigMap>], asked: &BTreeSet<String>, car
             let judged = before.unwrap_or(object);
             assert!(!judged.owner_references().is_empty(), "deleted without any owner: {object:?}");
             for owner in judged.owner_references() {
-                let lives = present.get(&owner.uid).is_some_and(|owner| !in_foreground(owner));
+                let lives = present.get(&owner.uid).is_some_and(|_| !waited.contains(&owner.uid));
                 assert!(
                     !lives,
                     "{} was deleted although {} lived: {object:?}",
@@ -231,6 +233,9 @@ fn check_history(events: &[WatchEvent<ConfigMap>], asked: &BTreeSet<String>, car
         }
         if let (true, Some(before)) = (gone && !careless.contains(&uid), before) {
             check_dependents(before, &uid, &present);
+        }
+        if in_foreground(object) {
+            waited.insert(uid.clone());
         }
         if gone {
             present.remove(&uid);
