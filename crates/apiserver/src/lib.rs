@@ -30,9 +30,11 @@
 
 mod admission;
 mod auth;
+pub mod authz;
 mod clock;
 mod error;
 pub mod field_error;
+pub mod hooks;
 mod http;
 mod lifecycle;
 pub mod managed_fields;
@@ -56,4 +58,4 @@ pub use http::{Body, ListenError, NetworkService, PlaneRoute, PlaneService, Tls,
 pub use pki::{Authority, Issued, PkiError};
 pub use planes::{Plane, PlaneError, PlaneName, PlaneTemplate, TemplateError};
 pub use server::{ApiServer, Options};
-pub use store::GroupResource;
+pub use store::{GroupResource, StorageError};

@@ -1,5 +1,6 @@
 //! The server: planes, tokens and the background work that keeps them in order.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -10,7 +11,7 @@ use crate::http::{NetworkService, PlaneRoute, PlaneService};
 use crate::lifecycle;
 use crate::planes::{Plane, PlaneError, PlaneName, PlaneTemplate, Planes, TemplateError};
 use crate::registry::Definitions;
-use crate::store::{CommitError, Event, Revisions, Write};
+use crate::store::{CommitError, Event, Revisions, Storage, StorageError, Write};
 
 /// How a server is set up.
 #[derive(Clone)]
@@ -44,23 +45,34 @@ pub(crate) struct Shared {
     pub(crate) tokens: Tokens,
     pub(crate) planes: Planes,
     pub(crate) lifecycle: lifecycle::Queue,
+    /// Where planes are kept; none in memory.
+    pub(crate) storage: Option<Storage>,
 }
 
 impl Shared {
-    /// The one way by which objects change: commits, keeps definitions current, and tells the background work.
+    /// The one way by which objects change: commits, keeps definitions current, and tells the background work. What
+    /// follows from a commit is done even if the client does not wait for it.
     pub(crate) async fn commit(
         self: &Arc<Self>,
         plane: &Arc<Plane>,
         write: Write,
     ) -> Result<Arc<Event>, CommitError> {
+        let (shared, plane) = (self.clone(), plane.clone());
+        if !plane.store.is_durable() {
+            return shared.commit_now(&plane, write).await;
+        }
+        let task = tokio::spawn(async move { shared.commit_now(&plane, write).await });
+        task.await.unwrap_or(Err(CommitError::NotDurable))
+    }
+
+    async fn commit_now(&self, plane: &Arc<Plane>, write: Write) -> Result<Arc<Event>, CommitError> {
         let is_crd = write.resource.resource == "customresourcedefinitions";
         let resource = write.resource.clone();
         let event = plane.store.commit(write).await?;
         if is_crd {
             plane.reload(&self.definitions);
         }
-        self.lifecycle.notice(plane, &resource, &event);
-        lifecycle::expiry::notice(self, plane, &resource, &event).await;
+        self.lifecycle.notice(plane, &resource, &event, self.options.clock.now());
         Ok(event)
     }
 }
@@ -76,19 +88,36 @@ impl Drop for Shared {
 pub struct ApiServer(pub(crate) Arc<Shared>);
 
 impl ApiServer {
-    /// A server without planes. Must be called inside a Tokio runtime: garbage collection runs as a task of it,
-    /// and ends with the last clone of the server.
+    /// A server without planes, whose planes are kept in memory. Must be called inside a Tokio runtime: garbage
+    /// collection runs as a task of it, and ends with the last clone of the server.
     pub fn new(options: Options) -> Self {
         let first = u64::try_from(options.clock.now().as_microsecond()).unwrap_or(0);
-        let shared = Arc::new_cyclic(|weak| Shared {
+        Self::with(options, Arc::new(Revisions::starting_at(first)), None)
+    }
+
+    /// A server whose planes are kept in a folder. Those that are there already are found again when they are
+    /// created anew; [`ApiServer::found_planes`] names them.
+    pub fn open(options: Options, folder: &Path) -> Result<Self, StorageError> {
+        let (storage, revisions) = Storage::open(folder)?;
+        Ok(Self::with(options, revisions, Some(storage)))
+    }
+
+    fn with(options: Options, revisions: Arc<Revisions>, storage: Option<Storage>) -> Self {
+        Self(Arc::new_cyclic(|weak| Shared {
             options,
-            revisions: Arc::new(Revisions::starting_at(first)),
+            revisions,
             definitions: Definitions::default(),
             tokens: Tokens::default(),
             planes: Planes::default(),
             lifecycle: lifecycle::start(weak.clone()),
-        });
-        Self(shared)
+            storage,
+        }))
+    }
+
+    /// Planes that are on disk and have not been created in this process yet.
+    pub fn found_planes(&self) -> Vec<PlaneName> {
+        let names = self.0.storage.as_ref().map(Storage::found_planes).unwrap_or_default();
+        names.iter().filter_map(|name| PlaneName::new(name).ok()).collect()
     }
 
     /// Prepares what planes start with beside their namespaces: these CRDs.
@@ -120,8 +149,13 @@ impl ApiServer {
     }
 
     /// Drops a plane with everything in it and ends its watches. Says whether there was one.
-    pub fn drop_plane(&self, name: &PlaneName) -> bool {
-        self.0.planes.drop_plane(name)
+    pub async fn drop_plane(&self, name: &PlaneName) -> Result<bool, PlaneError> {
+        let existed = self.0.planes.remove(name);
+        if let Some(storage) = self.0.storage.as_ref().filter(|_| existed) {
+            let dropped = storage.drop_plane(name.as_str()).await;
+            dropped.map_err(|source| PlaneError::NotDurable(name.clone(), source))?;
+        }
+        Ok(existed)
     }
 
     /// The bearer tokens that are accepted over the network.

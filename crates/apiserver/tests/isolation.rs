@@ -273,7 +273,7 @@ async fn what_is_written_to_a_plane_stays_there_and_goes_with_it() {
     let (_, list) =
         ask(&server, &Method::GET, &path("project-b"), Some("token-project-b"), &Value::Null).await;
     assert_eq!(list["items"], json!([]));
-    assert!(server.drop_plane(&plane("project-a")));
+    assert!(server.drop_plane(&plane("project-a")).await.unwrap());
     let (status, _) =
         ask(&server, &Method::GET, &path("project-a"), Some("token-project-a"), &Value::Null).await;
     assert_eq!(status, StatusCode::NOT_FOUND);

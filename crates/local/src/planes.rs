@@ -66,7 +66,8 @@ impl Role {
     }
 }
 
-/// Makes core, the hub, a cell per city and project `demo`, with a token for each, and says how to get in.
+/// Makes core, the hub, a cell per city, project `demo` and the projects that are on disk, with a token for each, and
+/// says how to get in.
 pub(crate) async fn make(
     server: &ApiServer,
     random: &Random,
@@ -74,10 +75,14 @@ pub(crate) async fn make(
     cities: &[String],
 ) -> Result<Vec<Context>> {
     let cells = cities.iter().map(|city| (format!("cell-{}", city.to_lowercase()), Role::Cell));
+    let demo = format!("{PROJECT_PREFIX}demo");
+    let found = server.found_planes().into_iter().map(|name| name.as_str().to_owned());
+    let found = found.filter(|name| name.starts_with(PROJECT_PREFIX) && *name != demo);
     let planes = [("core".to_owned(), Role::Core), ("hub".to_owned(), Role::Hub)]
         .into_iter()
         .chain(cells)
-        .chain([(format!("{PROJECT_PREFIX}demo"), Role::Project)]);
+        .chain([(demo.clone(), Role::Project)])
+        .chain(found.map(|name| (name, Role::Project)));
     let mut templates = BTreeMap::new();
     let mut contexts = Vec::new();
     for (name, role) in planes {

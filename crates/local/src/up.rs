@@ -14,6 +14,7 @@ use crate::{kubeconfig, planes};
 pub(crate) const EXAMPLES: &str = "Examples:
   compute-local up                          three cities, port 7443
   compute-local up --cities DFW             one city
+  compute-local up --ephemeral              keep nothing after the end
   compute-local up --listen 127.0.0.1:0     any free port";
 
 /// The context that kubectl starts with.
@@ -27,6 +28,9 @@ pub(crate) struct Options {
     /// Address to serve on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7443")]
     listen: SocketAddr,
+    /// Keep state in memory alone; it goes when the platform stops
+    #[arg(long)]
+    ephemeral: bool,
 }
 
 /// A city code: letters and digits, as it is part of plane names.
@@ -63,14 +67,23 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
         ..compute_apiserver::Options::default()
     };
     let random = server_options.random.clone();
-    let server = ApiServer::new(server_options);
+    let planes_dir = dir.path().join("planes");
+    let server = if options.ephemeral {
+        ApiServer::new(server_options)
+    } else {
+        ApiServer::open(server_options, &planes_dir).context("cannot open the platform's state")?
+    };
     let contexts = planes::make(&server, &random, &url, &cities).await?;
 
     let config = kubeconfig::render(&contexts, CURRENT, authority.certificate())?;
     dir.write_private(&dir.kubeconfig(), config.as_bytes())?;
     let contexts: Vec<String> = contexts.into_iter().map(|context| context.name).collect();
     lock.announce(&Running { pid: std::process::id(), url: url.clone(), contexts: contexts.clone() })?;
-    print!("{}", welcome(&url, &contexts, &dir.kubeconfig()));
+    let state = match options.ephemeral {
+        true => "in memory; it goes when the platform stops".to_owned(),
+        false => format!("kept in {}", planes_dir.display()),
+    };
+    print!("{}", welcome(&url, &contexts, &state, &dir.kubeconfig()));
 
     let stop = async {
         tokio::select! {
@@ -101,9 +114,9 @@ fn already_running(dir: &DataDir) -> String {
     )
 }
 
-fn welcome(url: &str, contexts: &[String], kubeconfig: &Path) -> String {
+fn welcome(url: &str, contexts: &[String], state: &str, kubeconfig: &Path) -> String {
     format!(
-        "The platform is up at {url}\n\n  planes:  {}\n  state:   in memory; it goes when the platform stops\n\n\
+        "The platform is up at {url}\n\n  planes:  {}\n  state:   {state}\n\n\
          Use it from another terminal:\n\n  export KUBECONFIG={}\n  kubectl get workloads\n  \
          kubectl --context hub get workloaddeployments -A\n\nCtrl-C stops it.\n",
         contexts.join(", "),

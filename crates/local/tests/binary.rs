@@ -43,10 +43,18 @@ async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 async fn up(dir: &Path) -> Platform {
-    let args = ["up", "--listen", "127.0.0.1:0", "--cities", "DFW,iad"];
+    up_with(dir, &[]).await
+}
+
+async fn up_with(dir: &Path, more: &[&str]) -> Platform {
+    let args = [&["up", "--listen", "127.0.0.1:0", "--cities", "DFW,iad"], more].concat();
     let child = compute_local(dir, &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let platform = Platform { child, dir: dir.to_owned() };
-    until("the platform announces itself", || dir.join("running.json").exists()).await;
+    let pid = format!("\"pid\": {}", platform.child.id());
+    until("the platform announces itself", || {
+        std::fs::read_to_string(dir.join("running.json")).is_ok_and(|announced| announced.contains(&pid))
+    })
+    .await;
     platform
 }
 
@@ -151,6 +159,24 @@ async fn a_killed_platform_leaves_nothing_that_stops_the_next() {
     assert!(!temp.path().join("running.json").exists() && !temp.path().join("kubeconfig").exists());
     let again = up(temp.path()).await;
     assert!(again.client("core").await.apiserver_version().await.is_ok());
+}
+
+#[tokio::test]
+async fn state_survives_a_kill_unless_it_is_ephemeral() {
+    for (more, survives) in [(&[][..], true), (&["--ephemeral"][..], false)] {
+        let temp = tempfile::tempdir().unwrap();
+        let mut platform = up_with(temp.path(), more).await;
+        let maps: Api<compute_api::k8s::ConfigMap> = Api::default_namespaced(platform.client("hub").await);
+        let map = serde_json::from_value(serde_json::json!({ "metadata": { "name": "kept" } })).unwrap();
+        let made = maps.create(&kube::api::PostParams::default(), &map).await.unwrap();
+        platform.child.kill().unwrap();
+        platform.child.wait().unwrap();
+
+        let again = up_with(temp.path(), more).await;
+        let maps: Api<compute_api::k8s::ConfigMap> = Api::default_namespaced(again.client("hub").await);
+        let found = maps.get_opt("kept").await.unwrap();
+        assert_eq!(found, survives.then_some(made));
+    }
 }
 
 #[test]

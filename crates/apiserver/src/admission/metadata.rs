@@ -92,9 +92,9 @@ pub(super) fn keep_system_fields(before: &Value, object: &mut Value) -> bool {
 fn drop_empty(metadata: &mut Map<String, Value>) -> bool {
     let before = metadata.len();
     for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
-        let empty = match metadata.get(field) {
-            Some(Value::Object(map)) => map.is_empty(),
-            Some(Value::Array(list)) => list.is_empty(),
+        let empty = match (metadata.get(field), field) {
+            (Some(Value::Object(map)), "labels" | "annotations") => map.is_empty(),
+            (Some(Value::Array(list)), "finalizers" | "ownerReferences") => list.is_empty(),
             _ => false,
         };
         if empty {

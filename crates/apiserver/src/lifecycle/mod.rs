@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -21,7 +22,7 @@ use crate::meta::{FOREGROUND, ORPHAN};
 use crate::planes::{Plane, PlaneName};
 use crate::server::Shared;
 use crate::store::{Change, Event, GroupResource, Object, ObjectKey, Owner};
-use crate::verbs::{Target, namespaces};
+use crate::verbs::{self, DeleteOptions, Target, namespaces};
 
 /// Finalizer of a CRD whose objects go first.
 pub(crate) const CRD_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -40,6 +41,8 @@ struct Item {
     /// An owner that is known to be gone. Uids are never used again, so this stays true; it is
     /// needed when the owner's kind went with it.
     gone_owner: Option<Box<str>>,
+    /// The object is past its time if it is still at this revision.
+    expired_at: Option<u64>,
 }
 
 /// What is due, by plane.
@@ -79,14 +82,18 @@ impl Queue {
     }
 
     /// Works out what a change may have made due.
-    pub(crate) fn notice(&self, plane: &Plane, resource: &GroupResource, event: &Event) {
+    pub(crate) fn notice(&self, plane: &Plane, resource: &GroupResource, event: &Event, now: Timestamp) {
         let object = &event.object;
         let item = |resource: &GroupResource, key: ObjectKey, gone_owner: Option<&str>| Item {
             plane: plane.name().clone(),
             resource: resource.clone(),
             key,
             gone_owner: gone_owner.map(Into::into),
+            expired_at: None,
         };
+        for (key, revision) in plane.expiry.exchange(now, resource, event) {
+            self.add(Item { expired_at: Some(revision), ..item(resource, key, None) });
+        }
         let registry = plane.registry();
         let owners_before = event.before.as_ref().map_or(&[][..], |before| &before.meta.owners);
         let owners_after = if event.change == Change::Deleted { &[][..] } else { &object.meta.owners };
@@ -178,6 +185,11 @@ async fn process(shared: &Arc<Shared>, plane: &Arc<Plane>, item: &Item) -> Resul
     let Some(resource) = registry.find_table(&item.resource) else { return Ok(()) };
     let target = Target::new(shared, plane, resource, Identity::server());
     let Some(object) = plane.store.get(&item.resource, &item.key) else { return Ok(()) };
+    if item.expired_at == Some(object.revision) {
+        let resource_version = Some(object.revision.to_string());
+        let options = DeleteOptions { resource_version, ..DeleteOptions::default() };
+        return settled(verbs::delete(&target, &item.key, &options).await);
+    }
     if object.meta.deleting {
         if resource.is_namespace() {
             contents::empty_namespace(&target, &object).await?;
@@ -190,7 +202,8 @@ async fn process(shared: &Arc<Shared>, plane: &Arc<Plane>, item: &Item) -> Resul
         }
         if has_finalizer(&object, FOREGROUND) {
             garbage::delete_dependents(&target, &object, |resource, key| {
-                shared.lifecycle.add(Item { resource, key, gone_owner: None, plane: item.plane.clone() });
+                let plane = item.plane.clone();
+                shared.lifecycle.add(Item { resource, key, gone_owner: None, expired_at: None, plane });
             })
             .await?;
         }

@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::lifecycle::expiry::Expiry;
 use crate::meta::NameRule;
 use crate::registry::{APIEXTENSIONS, CompiledCrd, Definitions, Registry};
-use crate::store::{GroupResource, PlaneStore, Revisions};
+use crate::store::{CommitError, FoundObjects, GroupResource, PlaneStore, Revisions, Storage};
 pub use template::{PlaneTemplate, TemplateError};
 
 /// The name of a plane: a DNS subdomain.
@@ -52,6 +52,12 @@ pub enum PlaneError {
     /// There is one of that name.
     #[error("plane {0} exists already")]
     Exists(PlaneName),
+    /// What was found of it on disk cannot be read.
+    #[error("plane {0} is damaged on disk")]
+    Damaged(PlaneName, #[source] serde_json::Error),
+    /// The disk did not take it.
+    #[error("plane {0} cannot be written down")]
+    NotDurable(PlaneName, #[source] CommitError),
     /// Its first objects could not be written.
     #[error("plane {0} cannot be made")]
     NotWritten(PlaneName, #[source] Box<TemplateError>),
@@ -62,7 +68,7 @@ pub enum PlaneError {
 pub struct Plane {
     name: PlaneName,
     /// Its objects.
-    pub(crate) store: PlaneStore,
+    pub(crate) store: Arc<PlaneStore>,
     registry: RwLock<Arc<Registry>>,
     /// What is compiled of each CRD, by its name.
     crds: Mutex<Arc<Crds>>,
@@ -77,17 +83,17 @@ impl Plane {
     pub(crate) fn new(name: PlaneName, revisions: Arc<Revisions>) -> Self {
         let registry = RwLock::new(Registry::built_in());
         Self {
+            store: Arc::new(PlaneStore::new(name.as_str(), revisions)),
             name,
-            store: PlaneStore::new(revisions),
             registry,
             crds: Mutex::default(),
             expiry: Expiry::default(),
         }
     }
 
-    fn from_template(name: PlaneName, template: &Plane) -> Self {
+    fn from_template(name: PlaneName, template: &Plane, storage: Option<&Storage>) -> Self {
         let registry = RwLock::new(template.registry());
-        let store = PlaneStore::from_template(&template.store);
+        let store = Arc::new(PlaneStore::from_template(name.as_str(), &template.store, storage));
         let crds = Mutex::new(template.crds.lock().clone());
         Self { name, store, registry, crds, expiry: Expiry::default() }
     }
@@ -105,6 +111,26 @@ impl Plane {
     /// What it serves at present.
     pub(crate) fn registry(&self) -> Arc<Registry> {
         self.registry.read().clone()
+    }
+
+    /// Takes over what was found of it on disk: CRDs first, because they say what the other objects are.
+    fn restore(&self, mut found: FoundObjects, definitions: &Definitions) -> Result<(), PlaneError> {
+        let damaged = |source| PlaneError::Damaged(self.name.clone(), source);
+        let crds = GroupResource::new(APIEXTENSIONS, "customresourcedefinitions");
+        if let Some(objects) = found.remove(&crds) {
+            self.store.restore(crds, objects, &[], None).map_err(damaged)?;
+            self.reload(definitions);
+        }
+        let registry = self.registry();
+        for (table, objects) in found {
+            let resource = registry.find_table(&table);
+            let custom = resource.filter(|resource| !resource.def.built_in);
+            let complete = custom.map(|resource| |object: &mut serde_json::Value| resource.complete(object));
+            let complete = complete.as_ref().map(|complete| complete as &dyn Fn(&mut serde_json::Value));
+            let fields = resource.map_or(&[][..], |resource| resource.stored_fields());
+            self.store.restore(table, objects, fields, complete).map_err(damaged)?;
+        }
+        Ok(())
     }
 
     /// Brings what it serves, and the objects it keeps, in line with its CRDs. Called after each change of one, before
@@ -176,7 +202,7 @@ impl Planes {
         }
     }
 
-    pub(crate) fn drop_plane(&self, name: &PlaneName) -> bool {
+    pub(crate) fn remove(&self, name: &PlaneName) -> bool {
         let Some(plane) = self.0.write().remove(name) else { return false };
         plane.store.clear();
         true

@@ -9,6 +9,7 @@ use super::{Plane, PlaneError, PlaneName};
 use crate::auth::Identity;
 use crate::error::ApiError;
 use crate::server::Shared;
+use crate::store::ObjectKey;
 use crate::verbs::{self, WriteOptions};
 
 /// Namespaces that every plane starts with.
@@ -39,8 +40,19 @@ impl PlaneTemplate {
 
     /// A plane that nobody else can see yet.
     pub(crate) async fn make(&self, shared: &Arc<Shared>, name: PlaneName) -> Result<Arc<Plane>, PlaneError> {
-        let plane = Arc::new(Plane::from_template(name, &self.0));
+        let storage = shared.storage.as_ref();
+        let plane = Arc::new(Plane::from_template(name, &self.0, storage));
+        if let Some(storage) = storage {
+            let found = storage.take_plane(plane.name().as_str()).await;
+            let found = found.map_err(|source| PlaneError::NotDurable(plane.name().clone(), source))?;
+            if let Some(found) = found {
+                plane.restore(found, &shared.definitions)?;
+            }
+        }
         for namespace in NAMESPACES {
+            if plane.store.get(&verbs::namespaces(), &ObjectKey::new("", namespace)).is_some() {
+                continue;
+            }
             let object =
                 json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
             put(shared, &plane, object, "namespaces")

@@ -5,6 +5,9 @@
 //! order; a list's revision is such that a watch from it misses nothing. A plane that is made from a
 //! template shares the template's tables until it writes to them.
 
+mod disk;
+mod journal;
+mod key;
 mod object;
 mod table;
 
@@ -12,9 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
+use disk::Disk;
+pub use disk::{Found, StorageError};
+use journal::{Journal, Staged};
 pub use object::{Draft, GroupResource, Meta, Object, ObjectKey, Owner};
 use table::Table;
 pub use table::{Change, Event, Page, TooOld};
@@ -87,6 +93,9 @@ pub enum CommitError {
     /// The plane has been dropped.
     #[error("the control plane is gone")]
     PlaneGone,
+    /// The disk did not take it. It is not shown; after a crash it may be there.
+    #[error("the write could not be made durable")]
+    NotDurable,
 }
 
 /// Objects that some object owns, by the owner's uid.
@@ -98,56 +107,173 @@ struct State {
     dependents: Arc<Dependents>,
     /// Wakes the watchers of a resource; made when the first one comes.
     wakers: BTreeMap<Arc<GroupResource>, watch::Sender<()>>,
+    /// The revision of the newest change that is shown. Every later one of this plane is above it.
+    last: u64,
     dropped: bool,
 }
 
 impl State {
-    fn holds(&self, guard: &Guard) -> bool {
+    /// Revision of an object, and whether it is being deleted, counting writes that are accepted but not shown yet.
+    fn present(&self, staged: &[&Staged], resource: &GroupResource, key: &ObjectKey) -> Option<(u64, bool)> {
+        let ahead =
+            staged.iter().rev().find(|write| *write.resource == *resource && write.object.meta.key == *key);
+        match ahead {
+            Some(write) if write.delete => None,
+            Some(write) => Some((write.object.revision, write.object.meta.deleting)),
+            None => {
+                let object = self.tables.get(resource)?.get(key)?;
+                Some((object.revision, object.meta.deleting))
+            }
+        }
+    }
+
+    fn holds(&self, staged: &[&Staged], guard: &Guard) -> bool {
+        let is_there =
+            |resource: &GroupResource, key: &ObjectKey| self.present(staged, resource, key).is_some();
         match guard {
             Guard::Living(resource, key) => {
-                let found = self.tables.get(resource).and_then(|table| table.get(key));
-                found.is_some_and(|object| !object.meta.deleting)
+                self.present(staged, resource, key).is_some_and(|(_, deleting)| !deleting)
             }
             Guard::EmptyNamespace(namespace) => {
-                self.tables.values().all(|table| table.range(Some(namespace)).next().is_none())
+                let mut shown = self.tables.iter().flat_map(|(resource, table)| {
+                    table.range(Some(namespace)).map(move |object| (resource, &object.meta.key))
+                });
+                let ahead = staged.iter().filter(|write| *write.object.meta.key.namespace == **namespace);
+                let mut ahead = ahead.map(|write| (&write.resource, &write.object.meta.key));
+                !shown.any(|(resource, key)| is_there(resource, key))
+                    && !ahead.any(|(resource, key)| is_there(resource, key))
             }
-            Guard::EmptyTable(resource) => self.tables.get(resource).is_none_or(|table| table.len() == 0),
+            Guard::EmptyTable(resource) => {
+                let shown = self.tables.get(resource).into_iter().flat_map(|table| table.range(None));
+                let mut shown = shown.map(|object| &object.meta.key);
+                let ahead = staged.iter().filter(|write| *write.resource == *resource);
+                let mut ahead = ahead.map(|write| &write.object.meta.key);
+                !shown.any(|key| is_there(resource, key)) && !ahead.any(|key| is_there(resource, key))
+            }
         }
+    }
+
+    fn check(&self, staged: &[&Staged], write: &Write) -> Result<(), CommitError> {
+        if self.dropped {
+            return Err(CommitError::PlaneGone);
+        }
+        let found = self.present(staged, &write.resource, &write.draft.meta().key);
+        match (write.expect, found.map(|(revision, _)| revision)) {
+            (Expect::Absent, None) => {}
+            (Expect::At(expected), Some(revision)) if expected == revision => {}
+            _ => return Err(CommitError::Stale),
+        }
+        if !write.guards.iter().all(|guard| self.holds(staged, guard)) {
+            return Err(CommitError::Guarded);
+        }
+        Ok(())
+    }
+
+    /// The one copy of a resource's name that this plane keeps.
+    fn resource(&self, resource: GroupResource) -> Arc<GroupResource> {
+        self.tables.get_key_value(&resource).map_or_else(|| Arc::new(resource), |(known, _)| known.clone())
+    }
+
+    /// Shows a change to readers and watchers.
+    fn publish(&mut self, resource: &Arc<GroupResource>, object: Arc<Object>, delete: bool) -> Arc<Event> {
+        self.last = object.revision;
+        let table = self.tables.entry(resource.clone()).or_default();
+        let event = Arc::make_mut(table).record(object, delete);
+        index_owners(&mut self.dependents, resource, &event);
+        if let Some(waker) = self.wakers.get(resource) {
+            if waker.receiver_count() == 0 {
+                self.wakers.remove(resource);
+            } else {
+                waker.send_replace(());
+            }
+        }
+        event
     }
 }
 
 /// The objects of one plane.
 #[derive(Debug)]
 pub struct PlaneStore {
+    name: Box<str>,
     revisions: Arc<Revisions>,
-    /// The revision at which the plane was made. Earlier ones are of another plane of that name.
+    journal: Option<Journal>,
+    /// The revision at which the plane was made or found again. Earlier ones are not served.
     born: u64,
+    /// What the plane's template has: on disk, a plane is what it differs by.
+    template: BTreeMap<Arc<GroupResource>, Arc<Table>>,
     state: RwLock<State>,
 }
 
 impl PlaneStore {
-    /// An empty store.
-    pub fn new(revisions: Arc<Revisions>) -> Self {
+    /// An empty store that is kept in memory alone.
+    pub fn new(name: &str, revisions: Arc<Revisions>) -> Self {
         let born = revisions.current();
-        Self { revisions, born, state: RwLock::default() }
+        let state = RwLock::new(State { last: born, ..State::default() });
+        Self { name: name.into(), revisions, journal: None, born, template: BTreeMap::new(), state }
     }
 
-    /// A store with the objects of `template`, shared until either side writes.
-    pub fn from_template(template: &Self) -> Self {
-        let state = template.state.read();
-        let copy =
-            State { tables: state.tables.clone(), dependents: state.dependents.clone(), ..State::default() };
-        drop(state);
+    /// A store with the objects of `template`, shared until either side writes; durable if there is storage.
+    pub fn from_template(name: &str, template: &Self, storage: Option<&Storage>) -> Self {
+        let (tables, dependents) = {
+            let state = template.state.read();
+            (state.tables.clone(), state.dependents.clone())
+        };
+        let born = template.revisions.current();
+        let state = State { tables: tables.clone(), dependents, last: born, ..State::default() };
         Self {
-            born: template.revisions.current(),
+            name: name.into(),
+            born,
             revisions: template.revisions.clone(),
-            state: RwLock::new(copy),
+            journal: storage.map(|storage| storage.journal.clone()),
+            template: tables,
+            state: RwLock::new(state),
         }
+    }
+
+    /// The plane's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn template_has(&self, resource: &GroupResource, key: &ObjectKey) -> bool {
+        self.template.get(resource).is_some_and(|table| table.get(key).is_some())
+    }
+
+    fn is_of_template(&self, resource: &GroupResource, object: &Arc<Object>) -> bool {
+        let found = self.template.get(resource).and_then(|table| table.get(&object.meta.key));
+        found.is_some_and(|of_template| Arc::ptr_eq(of_template, object))
+    }
+
+    /// Takes over objects of a resource that were found on disk. `fields` are the resource's selectable fields; `complete`
+    /// makes an object what its definition now says.
+    pub fn restore(
+        &self,
+        resource: GroupResource,
+        found: Vec<Found>,
+        fields: &[String],
+        complete: Option<&dyn Fn(&mut serde_json::Value)>,
+    ) -> Result<(), serde_json::Error> {
+        let mut restored = Vec::with_capacity(found.len());
+        for (key, object) in found {
+            let object = object.map(|(revision, bytes)| Object::restored(revision, bytes, fields, complete));
+            restored.push((key, object.transpose()?));
+        }
+        let mut state = self.state.write();
+        let state = &mut *state;
+        let resource = state.resource(resource);
+        let table = Arc::make_mut(state.tables.entry(resource.clone()).or_default());
+        for (key, object) in restored {
+            if let Some(object) = &object {
+                add_owners(&mut state.dependents, &resource, object);
+            }
+            table.restore(key, object);
+        }
+        Ok(())
     }
 
     /// The newest revision.
     pub fn revision(&self) -> u64 {
-        self.revisions.current()
+        self.state.read().last
     }
 
     /// One object.
@@ -167,8 +293,7 @@ impl PlaneStore {
             .tables
             .get(resource)
             .map(|table| table.range(namespace).filter(|object| wanted(object)).cloned().collect::<Vec<_>>());
-        // Writers are shut out while the lock is held: every later change of this plane is above this number.
-        (objects.unwrap_or_default(), self.revisions.current())
+        (objects.unwrap_or_default(), state.last)
     }
 
     /// One page of a list, at its revision or (`revision` 0) at the present one; how many more there are; and that revision.
@@ -179,7 +304,7 @@ impl PlaneStore {
         wanted: impl FnMut(&Object) -> bool,
     ) -> Result<(Vec<Arc<Object>>, usize, u64), TooOld> {
         let state = self.state.read();
-        let revision = if page.revision == 0 { self.revisions.current() } else { page.revision };
+        let revision = if page.revision == 0 { state.last } else { page.revision };
         self.check_born(revision)?;
         let (objects, more) = match state.tables.get(resource) {
             Some(table) => table.page(&Page { revision, ..page }, wanted)?,
@@ -203,7 +328,7 @@ impl PlaneStore {
         };
         let complete_to = match events.last() {
             Some(last) if events.len() == limit => last.revision(),
-            _ => self.revisions.current().max(revision),
+            _ => state.last.max(revision),
         };
         Ok((events, complete_to))
     }
@@ -242,37 +367,34 @@ impl PlaneStore {
         counts.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Writes one object if it is as expected, and returns the change.
-    pub async fn commit(&self, write: Write) -> Result<Arc<Event>, CommitError> {
+    /// Writes one object if it is as expected, and returns the change. It is durable then, if the store is.
+    pub async fn commit(self: &Arc<Self>, write: Write) -> Result<Arc<Event>, CommitError> {
+        if let Some(journal) = &self.journal {
+            return journal.commit(self.clone(), write).await;
+        }
         let mut state = self.state.write();
-        let state = &mut *state;
-        if state.dropped {
-            return Err(CommitError::PlaneGone);
-        }
-        let found = state.tables.get(&write.resource).and_then(|table| table.get(&write.draft.meta().key));
-        match (write.expect, found.map(|object| object.revision)) {
-            (Expect::Absent, None) => {}
-            (Expect::At(expected), Some(revision)) if expected == revision => {}
-            _ => return Err(CommitError::Stale),
-        }
-        if !write.guards.iter().all(|guard| state.holds(guard)) {
-            return Err(CommitError::Guarded);
-        }
-        let resource = match state.tables.get_key_value(&write.resource) {
-            Some((resource, _)) => resource.clone(),
-            None => Arc::new(write.resource),
-        };
-        let table = state.tables.entry(resource.clone()).or_default();
-        let event = Arc::make_mut(table).record(write.draft.at(self.revisions.next()), write.delete);
-        index_owners(&mut state.dependents, &resource, &event);
-        if let Some(waker) = state.wakers.get(&resource) {
-            if waker.receiver_count() == 0 {
-                state.wakers.remove(&resource);
-            } else {
-                waker.send_replace(());
-            }
-        }
-        Ok(event)
+        state.check(&[], &write)?;
+        let resource = state.resource(write.resource);
+        Ok(state.publish(&resource, write.draft.at(self.revisions.next()), write.delete))
+    }
+
+    /// Accepts a write, given those that were accepted before it and are not shown yet.
+    fn stage(self: &Arc<Self>, write: Write, staged: &[Staged]) -> Result<Staged, CommitError> {
+        let state = self.state.read();
+        let ahead: Vec<&Staged> = staged.iter().filter(|write| Arc::ptr_eq(&write.store, self)).collect();
+        state.check(&ahead, &write)?;
+        let resource = state.resource(write.resource);
+        let object = write.draft.at(self.revisions.next());
+        Ok(Staged { store: self.clone(), resource, object, delete: write.delete })
+    }
+
+    fn publish(&self, resource: &Arc<GroupResource>, object: Arc<Object>, delete: bool) -> Arc<Event> {
+        self.state.write().publish(resource, object, delete)
+    }
+
+    /// Whether writes are kept on disk.
+    pub fn is_durable(&self) -> bool {
+        self.journal.is_some()
     }
 
     /// Passes every object of a resource through `change` without a new revision, and forgets the resource's history, so
@@ -286,7 +408,7 @@ impl PlaneStore {
         let mut state = self.state.write();
         let state = &mut *state;
         let Some(table) = state.tables.get_mut(resource) else { return };
-        Arc::make_mut(table).rewrite(self.revisions.current(), |object| {
+        Arc::make_mut(table).rewrite(state.last, |object| {
             let mut value = object.value();
             change(&mut value);
             Draft::new(&value, fields).at(object.revision)
@@ -324,6 +446,57 @@ fn index_owners(dependents: &mut Arc<Dependents>, resource: &Arc<GroupResource>,
     }
     for owner in after {
         dependents.entry(owner.uid.clone()).or_default().insert(entry.clone());
+    }
+}
+
+fn add_owners(dependents: &mut Arc<Dependents>, resource: &Arc<GroupResource>, object: &Object) {
+    if object.meta.owners.is_empty() {
+        return;
+    }
+    let dependents = Arc::make_mut(dependents);
+    for owner in &object.meta.owners {
+        let entry = (resource.clone(), object.meta.key.clone());
+        dependents.entry(owner.uid.clone()).or_default().insert(entry);
+    }
+}
+
+/// What was found of a plane on disk.
+pub type FoundObjects = BTreeMap<GroupResource, Vec<Found>>;
+
+/// Where planes are kept: a folder, and what was found in it.
+#[derive(Debug)]
+pub struct Storage {
+    journal: Journal,
+    found: Mutex<BTreeMap<String, FoundObjects>>,
+}
+
+impl Storage {
+    /// Opens a store, or makes one. Also returns the revisions, which go on where they were.
+    pub fn open(path: &std::path::Path) -> Result<(Self, Arc<Revisions>), StorageError> {
+        let (disk, recovered) = Disk::open(path)?;
+        let revisions = Arc::new(Revisions::starting_at(recovered.revision));
+        let journal = Journal::start(disk, revisions.clone())
+            .map_err(|source| StorageError::File { path: path.to_owned(), source })?;
+        Ok((Self { journal, found: Mutex::new(recovered.planes) }, revisions))
+    }
+
+    /// Planes that were found and not taken over yet.
+    pub fn found_planes(&self) -> Vec<String> {
+        self.found.lock().keys().cloned().collect()
+    }
+
+    /// Takes over what was found of a plane; `None` if it is new, which is written down.
+    pub async fn take_plane(&self, name: &str) -> Result<Option<FoundObjects>, CommitError> {
+        let found = self.found.lock().remove(name);
+        if found.is_none() {
+            self.journal.create_plane(name).await?;
+        }
+        Ok(found)
+    }
+
+    /// Forgets a plane and everything in it.
+    pub async fn drop_plane(&self, name: &str) -> Result<(), CommitError> {
+        self.journal.drop_plane(name).await
     }
 }
 

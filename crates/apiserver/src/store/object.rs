@@ -84,6 +84,24 @@ pub struct Object {
 }
 
 impl Object {
+    /// An object that was stored before, perhaps under another definition: `complete` makes it what the present one says.
+    pub(super) fn restored(
+        revision: u64,
+        bytes: Bytes,
+        fields: &[String],
+        complete: Option<&dyn Fn(&mut Value)>,
+    ) -> Result<Arc<Self>, serde_json::Error> {
+        let value: Value = serde_json::from_slice(&bytes)?;
+        if let Some(complete) = complete {
+            let mut completed = value.clone();
+            complete(&mut completed);
+            if completed != value {
+                return Ok(Draft::new(&completed, fields).at(revision));
+            }
+        }
+        Ok(Arc::new(Self { meta: Meta::of(&value, fields), revision, bytes }))
+    }
+
     /// The object as a value.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.bytes).expect("stored bytes were written by this server from a value")

@@ -168,6 +168,14 @@ impl Table {
         Ok(self.history.iter().skip(start).take(limit).cloned().collect())
     }
 
+    /// Puts back an object that was found on disk, or (`None`) takes away the template's. There is no history of it.
+    pub(super) fn restore(&mut self, key: ObjectKey, object: Option<Arc<Object>>) {
+        match object {
+            Some(object) => self.objects.insert(key, object),
+            None => self.objects.remove(&key),
+        };
+    }
+
     /// Replaces every object, and forgets the history up to `revision`.
     pub(super) fn rewrite(&mut self, revision: u64, change: impl Fn(&Object) -> Arc<Object>) {
         for object in self.objects.values_mut() {

@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn store() -> PlaneStore {
-    PlaneStore::new(Arc::new(Revisions::starting_at(100)))
+fn store() -> Arc<PlaneStore> {
+    Arc::new(PlaneStore::new("p", Arc::new(Revisions::starting_at(100))))
 }
 
 fn draft(namespace: &str, name: &str, owner: Option<&str>) -> Draft {
@@ -22,7 +22,7 @@ fn things() -> GroupResource {
 }
 
 async fn write(
-    store: &PlaneStore,
+    store: &Arc<PlaneStore>,
     name: &str,
     expect: Expect,
     delete: bool,
@@ -90,7 +90,7 @@ async fn a_past_revision_can_be_listed_until_it_leaves_the_window() {
 async fn a_plane_from_a_template_shares_until_it_writes() {
     let template = store();
     write(&template, "a", Expect::Absent, false).await.unwrap();
-    let plane = PlaneStore::from_template(&template);
+    let plane = Arc::new(PlaneStore::from_template("q", &template, None));
     let key = ObjectKey::new("ns", "a");
     assert!(Arc::ptr_eq(&template.get(&things(), &key).unwrap(), &plane.get(&things(), &key).unwrap()));
     write(&plane, "a", Expect::At(101), true).await.unwrap();

@@ -104,6 +104,7 @@ impl Target {
             Ok(event) => Ok(Some(event)),
             Err(CommitError::Stale | CommitError::Guarded) => Ok(None),
             Err(CommitError::PlaneGone) => Err(ApiError::NoSuchPath),
+            Err(error @ CommitError::NotDurable) => Err(ApiError::Internal(error.to_string())),
         }
     }
 

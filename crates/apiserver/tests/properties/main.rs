@@ -29,7 +29,13 @@ where
     F: Future<Output = ()>,
 {
     let cases = std::env::var("PROPTEST_CASES").map_or(cases, |asked| asked.parse().unwrap());
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 100, ..Config::default() };
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 100,
+        max_shrink_time: 20_000,
+        ..Config::default()
+    };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
     let outcome = runner.run(&strategy, |value| {

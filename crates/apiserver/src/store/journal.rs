@@ -1,0 +1,199 @@
+//! Group commit: one thread takes the writes of all planes in order, checks them, makes them durable in batches and then
+//! shows them.
+//!
+//! Guarantees: a write is checked against everything that was accepted before it, shown or not; it is shown to readers and
+//! watchers, and answered, only when it is on disk; within a plane, writes are shown in the order of their revisions. A batch that
+//! cannot be made durable is answered with an error and not shown; whatever of it did reach the disk is put right before anything
+//! else is written.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::disk::{Disk, Record, StorageError};
+use super::{CommitError, Event, GroupResource, Object, ObjectKey, PlaneStore, Revisions, Write};
+
+/// Writes that share one sync at most: enough to saturate a disk, few enough to keep the wait short.
+const BATCH: usize = 512;
+
+type Answer<T> = oneshot::Sender<Result<T, CommitError>>;
+
+/// A write to a plane, and who waits for it.
+type Request = (Arc<PlaneStore>, Box<Write>, Answer<Arc<Event>>);
+
+enum Job {
+    Commit(Request),
+    CreatePlane(String, Answer<()>),
+    DropPlane(String, Answer<()>),
+}
+
+/// The way to the journal. The thread ends when the last clone is gone.
+#[derive(Clone, Debug)]
+pub(super) struct Journal(mpsc::UnboundedSender<Job>);
+
+impl Journal {
+    pub(super) fn start(disk: Disk, revisions: Arc<Revisions>) -> std::io::Result<Self> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let writer = Writer { disk, revisions, doubtful: Vec::new() };
+        std::thread::Builder::new().name("store".to_owned()).spawn(move || writer.run(receiver))?;
+        Ok(Self(sender))
+    }
+
+    pub(super) async fn commit(
+        &self,
+        store: Arc<PlaneStore>,
+        write: Write,
+    ) -> Result<Arc<Event>, CommitError> {
+        self.ask(|answer| Job::Commit((store, Box::new(write), answer))).await
+    }
+
+    pub(super) async fn create_plane(&self, name: &str) -> Result<(), CommitError> {
+        self.ask(|answer| Job::CreatePlane(name.to_owned(), answer)).await
+    }
+
+    pub(super) async fn drop_plane(&self, name: &str) -> Result<(), CommitError> {
+        self.ask(|answer| Job::DropPlane(name.to_owned(), answer)).await
+    }
+
+    async fn ask<T>(&self, job: impl FnOnce(Answer<T>) -> Job) -> Result<T, CommitError> {
+        let (answer, answered) = oneshot::channel();
+        self.0.send(job(answer)).map_err(|_| CommitError::NotDurable)?;
+        answered.await.map_err(|_| CommitError::NotDurable)?
+    }
+}
+
+/// A write that has been accepted and waits for the disk.
+pub(super) struct Staged {
+    pub(super) store: Arc<PlaneStore>,
+    pub(super) resource: Arc<GroupResource>,
+    pub(super) object: Arc<Object>,
+    pub(super) delete: bool,
+}
+
+/// An object of which it is not known what is on disk.
+type Doubtful = (Arc<PlaneStore>, Arc<GroupResource>, ObjectKey);
+
+struct Writer {
+    disk: Disk,
+    revisions: Arc<Revisions>,
+    doubtful: Vec<Doubtful>,
+}
+
+impl Writer {
+    fn run(mut self, mut jobs: mpsc::UnboundedReceiver<Job>) {
+        let mut next = jobs.blocking_recv();
+        while let Some(job) = next.take() {
+            match job {
+                Job::Commit(first) => {
+                    let mut batch = vec![first];
+                    while batch.len() < BATCH {
+                        match jobs.try_recv() {
+                            Ok(Job::Commit(more)) => batch.push(more),
+                            Ok(other) => {
+                                next = Some(other);
+                                break;
+                            }
+                            Err(_) => break,
+                        }
+                    }
+                    self.commit(batch);
+                }
+                Job::CreatePlane(name, answer) => {
+                    let done = self.persist(&[Record::CreatePlane(&name)]);
+                    let _ = answer.send(done.map_err(|_| CommitError::NotDurable));
+                }
+                Job::DropPlane(name, answer) => {
+                    let done = self.persist(&[Record::DropPlane(&name)]);
+                    let _ = answer.send(done.map_err(|_| CommitError::NotDurable));
+                }
+            }
+            if next.is_none() {
+                next = jobs.blocking_recv();
+            }
+        }
+    }
+
+    fn commit(&mut self, batch: Vec<Request>) {
+        let mut staged: Vec<Staged> = Vec::with_capacity(batch.len());
+        let mut answers = Vec::with_capacity(batch.len());
+        for (store, write, answer) in batch {
+            match store.stage(*write, &staged) {
+                Ok(write) => {
+                    staged.push(write);
+                    answers.push(answer);
+                }
+                Err(error) => {
+                    let _ = answer.send(Err(error));
+                }
+            }
+        }
+        if staged.is_empty() {
+            return;
+        }
+        let records: Vec<Record<'_>> = staged.iter().map(Staged::record).collect();
+        match self.persist(&records) {
+            Ok(()) => {
+                for (write, answer) in staged.into_iter().zip(answers) {
+                    let event = write.store.publish(&write.resource, write.object, write.delete);
+                    // Whoever asked may have gone; the write stands.
+                    let _ = answer.send(Ok(event));
+                }
+            }
+            Err(error) => {
+                tracing::error!(error = &error as &dyn std::error::Error, "a batch is not durable");
+                for (write, answer) in staged.into_iter().zip(answers) {
+                    self.doubtful.push((write.store, write.resource, write.object.meta.key.clone()));
+                    let _ = answer.send(Err(CommitError::NotDurable));
+                }
+            }
+        }
+    }
+
+    /// Writes records, after putting right what a failed batch may have left.
+    fn persist(&mut self, records: &[Record<'_>]) -> Result<(), StorageError> {
+        let revision = self.revisions.current();
+        if !self.doubtful.is_empty() {
+            let present: Vec<_> = self
+                .doubtful
+                .iter()
+                .map(|(store, resource, key)| (store, resource, key, store.get(resource, key)))
+                .collect();
+            let repairs: Vec<Record<'_>> = present
+                .iter()
+                .map(|(store, resource, key, object)| match object {
+                    Some(object) if !store.is_of_template(resource, object) => put(store, resource, object),
+                    Some(_) => remove(store, resource, key, false),
+                    None => remove(store, resource, key, store.template_has(resource, key)),
+                })
+                .collect();
+            self.disk.write(revision, &repairs)?;
+            self.doubtful.clear();
+        }
+        self.disk.write(revision, records)
+    }
+}
+
+impl Staged {
+    fn record(&self) -> Record<'_> {
+        let (store, resource, key) = (&*self.store, &*self.resource, &self.object.meta.key);
+        if self.delete {
+            remove(store, resource, key, store.template_has(resource, key))
+        } else {
+            put(store, resource, &self.object)
+        }
+    }
+}
+
+fn put<'a>(store: &'a PlaneStore, resource: &'a GroupResource, object: &'a Object) -> Record<'a> {
+    let (key, revision, bytes) = (&object.meta.key, object.revision, &object.bytes[..]);
+    Record::Put { plane: store.name(), resource, key, revision, bytes }
+}
+
+fn remove<'a>(
+    store: &'a PlaneStore,
+    resource: &'a GroupResource,
+    key: &'a ObjectKey,
+    of_template: bool,
+) -> Record<'a> {
+    Record::Remove { plane: store.name(), resource, key, of_template }
+}
