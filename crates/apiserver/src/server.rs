@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) lifecycle: lifecycle::Queue,
     /// Where planes are kept; none in memory.
     pub(crate) storage: Option<Storage>,
+    /// Planes are made and dropped one at a time, so that a new one never meets what is left of its predecessor.
+    plane_changes: tokio::sync::Mutex<()>,
 }
 
 impl Shared {
@@ -111,6 +113,7 @@ impl ApiServer {
             planes: Planes::default(),
             lifecycle: lifecycle::start(weak.clone()),
             storage,
+            plane_changes: tokio::sync::Mutex::default(),
         }))
     }
 
@@ -131,6 +134,7 @@ impl ApiServer {
         name: PlaneName,
         template: &PlaneTemplate,
     ) -> Result<Arc<Plane>, PlaneError> {
+        let _one_at_a_time = self.0.plane_changes.lock().await;
         if self.plane(&name).is_some() {
             return Err(PlaneError::Exists(name));
         }
@@ -150,6 +154,7 @@ impl ApiServer {
 
     /// Drops a plane with everything in it and ends its watches. Says whether there was one.
     pub async fn drop_plane(&self, name: &PlaneName) -> Result<bool, PlaneError> {
+        let _one_at_a_time = self.0.plane_changes.lock().await;
         let existed = self.0.planes.remove(name);
         if let Some(storage) = self.0.storage.as_ref().filter(|_| existed) {
             let dropped = storage.drop_plane(name.as_str()).await;

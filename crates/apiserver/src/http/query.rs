@@ -82,7 +82,7 @@ impl Query {
         Ok(self.flag("force")?.unwrap_or(false))
     }
 
-    fn selector(&self, known: &[String], name: Option<&str>) -> Result<Selector> {
+    fn selector(&self, known: &[(String, usize)], name: Option<&str>) -> Result<Selector> {
         let mut fields = self.get("fieldSelector").unwrap_or_default().to_owned();
         if let Some(name) = name {
             fields = format!("metadata.name={name}{}{fields}", if fields.is_empty() { "" } else { "," });
@@ -110,7 +110,7 @@ impl Query {
         }
     }
 
-    pub(super) fn list(&self, namespace: Option<&str>, known: &[String]) -> Result<ListOptions> {
+    pub(super) fn list(&self, namespace: Option<&str>, known: &[(String, usize)]) -> Result<ListOptions> {
         let forbidden = |detail: &str| {
             invalid("ListOptions", FieldError::new("resourceVersionMatch", FieldErrorType::Forbidden, detail))
         };
@@ -155,7 +155,7 @@ impl Query {
         &self,
         namespace: Option<&str>,
         name: Option<&str>,
-        known: &[String],
+        known: &[(String, usize)],
         random: &Random,
     ) -> Result<WatchOptions> {
         let initial_events = self.flag("sendInitialEvents")?;

@@ -98,12 +98,12 @@ impl Exchange<'_> {
         if self.query.is_watch()? {
             return self.watch(place);
         }
-        let options = self.query.list(place.namespace, &self.target.resource.def.selectable_fields)?;
+        let options = self.query.list(place.namespace, &self.target.resource.selectable)?;
         self.listed(&verbs::list(&self.target, &options)?)
     }
 
     fn watch(&self, place: &Place<'_>) -> Answer {
-        let known = &self.target.resource.def.selectable_fields;
+        let known = &self.target.resource.selectable;
         let random = &self.target.shared.options.random;
         let options = self.query.watch(place.namespace, place.name, known, random)?;
         let include = self.query.include_object()?;
@@ -176,7 +176,7 @@ impl Exchange<'_> {
         if self.target.resource.def.namespaced && place.namespace.is_none() {
             return Err(not_allowed());
         }
-        let picked = self.query.list(place.namespace, &self.target.resource.def.selectable_fields)?;
+        let picked = self.query.list(place.namespace, &self.target.resource.selectable)?;
         let options = self.query.delete(self.delete_body(body)?.as_ref())?;
         let objects = verbs::delete_collection(&self.target, &picked, &options).await?;
         let revision = self.target.plane.store.revision();

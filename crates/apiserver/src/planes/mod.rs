@@ -127,7 +127,7 @@ impl Plane {
             let custom = resource.filter(|resource| !resource.def.built_in);
             let complete = custom.map(|resource| |object: &mut serde_json::Value| resource.complete(object));
             let complete = complete.as_ref().map(|complete| complete as &dyn Fn(&mut serde_json::Value));
-            let fields = resource.map_or(&[][..], |resource| resource.stored_fields());
+            let fields = resource.map_or(&[][..], |resource| &resource.stored_fields);
             self.store.restore(table, objects, fields, complete).map_err(damaged)?;
         }
         Ok(())
@@ -173,7 +173,7 @@ impl Plane {
                 Some((_, new)) => {
                     let storage = &new.storage;
                     self.store
-                        .rewrite(&storage.table, storage.stored_fields(), |object| storage.complete(object));
+                        .rewrite(&storage.table, &storage.stored_fields, |object| storage.complete(object));
                 }
                 None => self.store.rewrite(&old.storage.table, &[], |_| {}),
             }

@@ -38,6 +38,10 @@ pub struct Resource {
     pub storage_version: String,
     /// The kind as which its objects are kept, if that is another than its own.
     pub kept_as: Option<Arc<Definition>>,
+    /// The fields whose values are kept beside each object for field selectors; the same for all versions.
+    pub stored_fields: Arc<[String]>,
+    /// The fields that selectors may name, each with its place among the stored ones.
+    pub selectable: Vec<(String, usize)>,
     /// How its names must look.
     pub name_rule: NameRule,
     /// How it is shown in a table.
@@ -45,13 +49,30 @@ pub struct Resource {
 }
 
 impl Resource {
-    fn new(def: Arc<Definition>, storage_version: String) -> Arc<Self> {
+    /// A built-in kind.
+    fn built_in(def: Arc<Definition>) -> Arc<Self> {
         let kept_as = events::is_view(&def).then(built_in::core_events);
+        let stored_fields = kept_as.as_ref().unwrap_or(&def).selectable_fields.as_slice().into();
+        let version = def.gv.version.clone();
+        Self::new(def, version, kept_as, stored_fields)
+    }
+
+    fn new(
+        def: Arc<Definition>,
+        storage_version: String,
+        kept_as: Option<Arc<Definition>>,
+        stored_fields: Arc<[String]>,
+    ) -> Arc<Self> {
         let kind = kept_as.as_ref().unwrap_or(&def);
         let table = GroupResource::new(&kind.gv.group, &kind.names.plural);
+        // A kind that is kept as another has the same fields under other names, in the same order.
+        let place = |(at, path): (usize, &String)| {
+            (path.clone(), stored_fields.iter().position(|stored| stored == path).unwrap_or(at))
+        };
+        let selectable = def.selectable_fields.iter().enumerate().map(place).collect();
         let name_rule = strategy::name_rule(&def);
         let printer = Printer::for_definition(&def);
-        Arc::new(Self { def, table, storage_version, kept_as, name_rule, printer })
+        Arc::new(Self { def, table, storage_version, kept_as, stored_fields, selectable, name_rule, printer })
     }
 
     /// Whether stored bytes are already what this version serves.
@@ -85,11 +106,6 @@ impl Resource {
         crate::schema::prune::prune(&self.def.schema, object);
         crate::schema::defaults::apply(&self.def.schema, object);
         object["apiVersion"] = Value::String(self.def.gv.to_string());
-    }
-
-    /// The selectable fields of a stored object.
-    pub fn stored_fields(&self) -> &[String] {
-        &self.kept_as.as_ref().unwrap_or(&self.def).selectable_fields
     }
 
     fn storage_api_version(&self) -> String {
@@ -133,8 +149,7 @@ impl Registry {
             .get_or_init(|| {
                 let mut registry = Self::default();
                 for def in built_in::definitions() {
-                    let version = def.gv.version.clone();
-                    let resource = Resource::new(def, version);
+                    let resource = Resource::built_in(def);
                     if resource.is_storage_version() {
                         registry.stored.insert(resource.table.clone(), resource.clone());
                     }
@@ -257,7 +272,15 @@ impl Definitions {
             return Ok(found);
         }
         let crd::Compiled { served, storage } = crd::compile(crd)?;
-        let resource = |def: Arc<Definition>| Resource::new(def, storage.gv.version.clone());
+        let mut fields: Vec<String> = Vec::new();
+        for path in std::iter::once(&storage).chain(&served).flat_map(|def| &def.selectable_fields) {
+            if !fields.contains(path) {
+                fields.push(path.clone());
+            }
+        }
+        let fields: Arc<[String]> = fields.into();
+        let version = &storage.gv.version;
+        let resource = |def: Arc<Definition>| Resource::new(def, version.clone(), None, fields.clone());
         let served = served.into_iter().map(resource).collect();
         let compiled = Arc::new(CompiledCrd { served, storage: resource(storage.clone()) });
         let mut known = self.0.lock();

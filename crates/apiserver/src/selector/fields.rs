@@ -7,7 +7,7 @@ use crate::store::Meta;
 enum Field {
     Name,
     Namespace,
-    /// Index into the kind's selectable fields.
+    /// Index into the values that are kept beside each object.
     Declared(usize),
 }
 
@@ -20,7 +20,7 @@ impl FieldSelector {
         self.0.is_empty()
     }
 
-    pub(super) fn parse(text: &str, known: &[String]) -> Result<Self, SelectorError> {
+    pub(super) fn parse(text: &str, known: &[(String, usize)]) -> Result<Self, SelectorError> {
         let mut terms = Vec::new();
         for term in split_unescaped(text, ',').into_iter().filter(|term| !term.is_empty()) {
             let (path, equal, value) = split_term(&term).ok_or_else(|| {
@@ -31,8 +31,8 @@ impl FieldSelector {
                 "metadata.namespace" => Field::Namespace,
                 path => known
                     .iter()
-                    .position(|declared| declared.trim_start_matches('.') == path)
-                    .map(Field::Declared)
+                    .find(|(declared, _)| declared.trim_start_matches('.') == path)
+                    .map(|(_, at)| Field::Declared(*at))
                     .ok_or_else(|| SelectorError(format!("field label not supported: {path}")))?,
             };
             terms.push((field, equal, unescape(value)?));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn terms() {
-        let known = ["status.phase".to_owned(), ".spec.odd".to_owned()];
+        let known = [("status.phase".to_owned(), 0), (".spec.odd".to_owned(), 1)];
         for (text, expected) in [
             ("", true),
             ("metadata.name=a", true),

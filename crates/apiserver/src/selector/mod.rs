@@ -24,8 +24,9 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Parses `labelSelector` and `fieldSelector`; `known` are the kind's selectable fields.
-    pub fn parse(labels: &str, fields: &str, known: &[String]) -> Result<Self, SelectorError> {
+    /// Parses `labelSelector` and `fieldSelector`; `known` are the kind's selectable fields, each with its place in
+    /// [`Meta::fields`](crate::store::Meta).
+    pub fn parse(labels: &str, fields: &str, known: &[(String, usize)]) -> Result<Self, SelectorError> {
         for text in [labels, fields] {
             if text.len() > MAX_TEXT {
                 return Err(SelectorError(format!("selector is longer than {MAX_TEXT} bytes")));

@@ -9,6 +9,8 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use bytes::Bytes;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
@@ -93,6 +95,34 @@ pub(super) struct Recovered {
     pub(super) planes: BTreeMap<String, BTreeMap<GroupResource, Vec<Found>>>,
 }
 
+/// Makes writes fail on purpose, so that what follows can be tested. Never set outside tests.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults(Arc<AtomicU8>);
+
+/// How a write fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Fault {
+    /// Nothing reaches the disk, as when that is full.
+    Before = 1,
+    /// It is on the disk, but nobody can know: the sync failed.
+    After = 2,
+}
+
+impl Faults {
+    #[cfg(test)]
+    pub(super) fn set(&self, fault: Option<Fault>) {
+        self.0.store(fault.map_or(0, |fault| fault as u8), Ordering::SeqCst);
+    }
+
+    fn strikes(&self, fault: Fault) -> Result<(), StorageError> {
+        if self.0.load(Ordering::SeqCst) != fault as u8 {
+            return Ok(());
+        }
+        Err(StorageError::Engine(fjall::Error::Io(std::io::ErrorKind::StorageFull.into())))
+    }
+}
+
 /// An open store.
 pub(super) struct Disk {
     path: PathBuf,
@@ -100,6 +130,7 @@ pub(super) struct Disk {
     engine: Option<Engine>,
     key: LessSafeKey,
     random: SystemRandom,
+    faults: Faults,
 }
 
 struct Engine {
@@ -128,12 +159,12 @@ impl Engine {
 
 impl Disk {
     /// Opens the store in a folder, or makes one.
-    pub(super) fn open(path: &Path) -> Result<(Self, Recovered), StorageError> {
+    pub(super) fn open(path: &Path, faults: Faults) -> Result<(Self, Recovered), StorageError> {
         fs::create_dir_all(path).map_err(|source| StorageError::File { path: path.to_owned(), source })?;
         let random = SystemRandom::new();
         let key = secret_key(&path.join("secrets.key"), &random)?;
         let engine = Engine::open(path)?;
-        let disk = Self { path: path.to_owned(), engine: None, key, random };
+        let disk = Self { path: path.to_owned(), engine: None, key, random, faults };
         disk.check_format(&engine)?;
         let recovered = disk.recover(&engine)?;
         Ok((Self { engine: Some(engine), ..disk }, recovered))
@@ -191,7 +222,9 @@ impl Disk {
             Some(engine) => engine,
             None => Engine::open(&self.path)?,
         };
+        self.faults.strikes(Fault::Before)?;
         self.write_to(&engine, revision, records)?;
+        self.faults.strikes(Fault::After)?;
         self.engine = Some(engine);
         Ok(())
     }

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
-use disk::Disk;
+use disk::{Disk, Faults};
 pub use disk::{Found, StorageError};
 use journal::{Journal, Staged};
 pub use object::{Draft, GroupResource, Meta, Object, ObjectKey, Owner};
@@ -473,7 +473,11 @@ pub struct Storage {
 impl Storage {
     /// Opens a store, or makes one. Also returns the revisions, which go on where they were.
     pub fn open(path: &std::path::Path) -> Result<(Self, Arc<Revisions>), StorageError> {
-        let (disk, recovered) = Disk::open(path)?;
+        Self::open_with(path, Faults::default())
+    }
+
+    fn open_with(path: &std::path::Path, faults: Faults) -> Result<(Self, Arc<Revisions>), StorageError> {
+        let (disk, recovered) = Disk::open(path, faults)?;
         let revisions = Arc::new(Revisions::starting_at(recovered.revision));
         let journal = Journal::start(disk, revisions.clone())
             .map_err(|source| StorageError::File { path: path.to_owned(), source })?;

@@ -154,3 +154,117 @@ async fn a_dropped_plane_takes_no_writes_and_ends_its_watches() {
     assert!(store.subscribe(&things()).changed().await.is_err());
     assert_eq!(write(&store, "a", Expect::Absent, false).await.unwrap_err(), CommitError::PlaneGone);
 }
+
+/// A durable plane over an empty template, with what was found of it.
+async fn durable(path: &std::path::Path, faults: &Faults) -> Arc<PlaneStore> {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let (storage, revisions) = loop {
+        // The store before ends in the background when its last user is gone.
+        match Storage::open_with(path, faults.clone()) {
+            Ok(opened) => break opened,
+            Err(error) => assert!(std::time::Instant::now() < deadline, "{error:?}"),
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    };
+    let template = PlaneStore::new("template", revisions);
+    let plane = Arc::new(PlaneStore::from_template("p", &template, Some(&storage)));
+    for (resource, objects) in storage.take_plane("p").await.unwrap().unwrap_or_default() {
+        plane.restore(resource, objects, &[], None).unwrap();
+    }
+    plane
+}
+
+async fn commit_owned(store: Arc<PlaneStore>, write: Write) -> Result<Arc<Event>, CommitError> {
+    store.commit(write).await
+}
+
+fn names(store: &PlaneStore) -> Vec<String> {
+    store.list(&things(), None, |_| true).0.iter().map(|object| object.meta.key.name.to_string()).collect()
+}
+
+#[tokio::test]
+async fn a_failing_disk_gives_errors_and_no_lies_and_then_goes_on() {
+    for fault in [disk::Fault::Before, disk::Fault::After] {
+        let folder = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        let plane = durable(folder.path(), &faults).await;
+        let first = write(&plane, "a", Expect::Absent, false).await.unwrap().revision();
+        faults.set(Some(fault));
+        assert_eq!(write(&plane, "b", Expect::Absent, false).await.unwrap_err(), CommitError::NotDurable);
+        assert_eq!(write(&plane, "a", Expect::At(first), true).await.unwrap_err(), CommitError::NotDurable);
+        assert_eq!(names(&plane), ["a"], "{fault:?}: what is not durable is not shown");
+        assert_eq!(plane.revision(), first);
+
+        faults.set(None);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let last = loop {
+            match write(&plane, "c", Expect::Absent, false).await {
+                Ok(event) => break event.revision(),
+                Err(error) => assert_eq!(error, CommitError::NotDurable),
+            }
+            assert!(std::time::Instant::now() < deadline, "the store does not recover");
+        };
+        assert!(last > first);
+        assert_eq!(names(&plane), ["a", "c"]);
+        drop(plane);
+        let again = durable(folder.path(), &faults).await;
+        assert_eq!(names(&again), ["a", "c"], "{fault:?}: what was refused has not come back");
+        assert!(again.revision() >= last);
+    }
+}
+
+#[tokio::test]
+async fn many_writers_share_a_sync_and_each_gets_its_own_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let plane = durable(folder.path(), &Faults::default()).await;
+    // All at once: one of each pair of rivals must lose, though neither is shown when they are checked.
+    let rivals = (0..200).map(|i| {
+        let plane = plane.clone();
+        tokio::spawn(async move { write(&plane, &format!("n{:03}", i / 2), Expect::Absent, false).await })
+    });
+    let mut results = Vec::new();
+    for rival in rivals.collect::<Vec<_>>() {
+        results.push(rival.await.unwrap());
+    }
+    assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 100);
+    assert!(results.iter().all(|result| !matches!(result, Err(error) if *error != CommitError::Stale)));
+    assert_eq!(names(&plane).len(), 100);
+    let (events, _) = plane.changes_after(&things(), plane.revision() - 100, 200).unwrap();
+    assert!(
+        events.windows(2).all(|pair| pair[0].revision() < pair[1].revision()),
+        "in the order of their revisions"
+    );
+}
+
+#[tokio::test]
+async fn guards_see_writes_that_are_not_shown_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    let plane = durable(folder.path(), &Faults::default()).await;
+    let spaces = GroupResource::new("", "namespaces");
+    let space = |expect: Expect, delete: bool, guards: Vec<Guard>| {
+        let draft = Draft::new(&json!({"metadata": {"name": "ns", "uid": "u"}}), &[]);
+        commit_owned(plane.clone(), Write { resource: spaces.clone(), expect, draft, delete, guards })
+    };
+    let made = space(Expect::Absent, false, Vec::new()).await.unwrap().revision();
+    // In one batch: an object comes into the namespace, and the namespace goes if it is empty.
+    for round in 0..50 {
+        let thing = commit_owned(
+            plane.clone(),
+            Write {
+                resource: things(),
+                expect: Expect::Absent,
+                draft: draft("ns", &format!("t{round}"), None),
+                delete: false,
+                guards: vec![Guard::Living(spaces.clone(), ObjectKey::new("", "ns"))],
+            },
+        );
+        let gone = space(Expect::At(made), true, vec![Guard::EmptyNamespace("ns".to_owned())]);
+        let (thing, gone) = tokio::join!(tokio::spawn(thing), tokio::spawn(gone));
+        let (thing, gone) = (thing.unwrap(), gone.unwrap());
+        assert!(!(thing.is_ok() && gone.is_ok()), "an object outlives its namespace");
+        if gone.is_ok() {
+            assert_eq!(names(&plane), Vec::<String>::new());
+            return;
+        }
+    }
+}

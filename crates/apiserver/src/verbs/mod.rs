@@ -95,7 +95,7 @@ impl Target {
         guards: Vec<Guard>,
     ) -> Result<Option<Arc<Event>>> {
         self.resource.keep(&mut value);
-        let draft = Draft::new(&value, self.resource.stored_fields());
+        let draft = Draft::new(&value, &self.resource.stored_fields);
         if draft.size() > MAX_OBJECT && !delete {
             return Err(ApiError::TooLarge(MAX_OBJECT));
         }

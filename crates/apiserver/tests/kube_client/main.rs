@@ -29,6 +29,7 @@ macro_rules! both_transports {
 
 mod apply;
 mod controllers;
+mod definitions;
 mod deletion;
 mod discovery;
 mod lists;

@@ -257,5 +257,5 @@ async fn run(client: Client, steps: Vec<Step>) {
 
 #[test]
 fn ownership_fits_the_object_and_apply_is_idempotent() {
-    check(60, proptest::collection::vec(step(), 1..14), run);
+    check(200, proptest::collection::vec(step(), 1..14), run);
 }

@@ -350,5 +350,5 @@ async fn run(client: kube::Client, nodes: Vec<Node>, steps: Vec<Step>) {
 fn what_has_no_owner_left_goes_and_nothing_else_does() {
     let nodes = proptest::collection::vec(node(), 1..=MOST);
     let steps = proptest::collection::vec(step(), 1..12);
-    check(80, (nodes, steps), |client, (nodes, steps)| run(client, nodes, steps));
+    check(200, (nodes, steps), |client, (nodes, steps)| run(client, nodes, steps));
 }

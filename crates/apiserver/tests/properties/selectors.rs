@@ -160,7 +160,7 @@ fn lists_pick_what_a_plain_reading_picks() {
         ),
         1..30,
     );
-    check(30, (items, queries), |client, (items, queries)| async move {
+    check(60, (items, queries), |client, (items, queries)| async move {
         let namespaces: Api<Namespace> = Api::all(client.clone());
         assert!(namespaces.get_opt("kube-system").await.unwrap().is_some());
         for (at, item) in items.iter().enumerate() {

@@ -178,7 +178,7 @@ fn views() -> Vec<View> {
 fn a_watch_replayed_onto_its_list_gives_the_final_list() {
     let writers = proptest::collection::vec(proptest::collection::vec(op(), 10..40), 2..4);
     let prepared = proptest::collection::vec(op(), 0..12);
-    check(25, (prepared, writers), |client, (prepared, writers)| async move {
+    check(40, (prepared, writers), |client, (prepared, writers)| async move {
         let namespaces: Api<Namespace> = Api::all(client.clone());
         let other = serde_json::from_value(json!({ "metadata": { "name": "other" } })).unwrap();
         namespaces.create(&PostParams::default(), &other).await.unwrap();
