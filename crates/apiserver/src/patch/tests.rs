@@ -77,6 +77,10 @@ fn json_patch_applies_or_says_why_not() {
             Some(json!({"a":[],"b":{"c":"d"}})),
         ),
         (json!([{"op":"test","path":"/a/0","value":2}]), None),
+        // To Kubernetes an absent field is null; what lies in an absent one is not there at all.
+        (json!([{"op":"test","path":"/nope","value":null}]), Some(doc.clone())),
+        (json!([{"op":"test","path":"/b/c","value":null}]), None),
+        (json!([{"op":"test","path":"/nope/x","value":null}]), None),
         (json!([{"op":"remove","path":"/nope"}]), None),
         (json!([{"op":"add","path":"/x/y","value":1}]), None),
         (json!([{"op":"add","path":"/a/7","value":1}]), None),

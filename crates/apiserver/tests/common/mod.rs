@@ -2,7 +2,8 @@
 //!
 //! Every test makes its own server, so tests run in parallel without knowing of each other. Uids and name suffixes
 //! come from a seed; the server's clock goes on by a second whenever it is read, so that nothing can rely on two things
-//! happening at the same time. Nothing here sleeps for a fixed time: [`eventually`] waits for a condition up to [`DEADLINE`].
+//! happening at the same time. Nothing here sleeps for a fixed time: [`eventually`] waits for a condition, up to
+//! [`DEADLINE`].
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 

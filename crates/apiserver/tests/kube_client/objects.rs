@@ -210,7 +210,8 @@ async fn dry_runs(fixture: Fixture) {
     let patch = json!({ "spec": { "replicas": 3 } });
     let params = PatchParams { dry_run: true, ..PatchParams::default() };
     assert_eq!(api.patch("w", &params, &Patch::Merge(&patch)).await.unwrap().spec.replicas, 3);
-    let config = json!({ "apiVersion": "test.example.com/v1", "kind": "Widget", "spec": { "replicas": 1, "color": "red" } });
+    let spec = json!({ "replicas": 1, "color": "red" });
+    let config = json!({ "apiVersion": "test.example.com/v1", "kind": "Widget", "spec": spec });
     let applied = api.patch("w", &PatchParams::apply("me").dry_run(), &Patch::Apply(&config)).await.unwrap();
     assert_eq!(applied.spec.color.as_deref(), Some("red"));
     assert!(api.delete("w", &DeleteParams::default().dry_run()).await.unwrap().is_right());

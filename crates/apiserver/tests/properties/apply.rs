@@ -84,7 +84,8 @@ fn step() -> impl Strategy<Value = Step> {
     let manager = || 0..MANAGERS.len();
     let option = || proptest::option::of(0..3u8);
     prop_oneof![
-        6 => (manager(), wanted(), any::<bool>()).prop_map(|(manager, wanted, force)| Step::Apply { manager, wanted, force }),
+        6 => (manager(), wanted(), any::<bool>())
+            .prop_map(|(manager, wanted, force)| Step::Apply { manager, wanted, force }),
         2 => (manager(), option(), option())
             .prop_map(|(manager, phase, replicas)| Step::ApplyStatus { manager, phase, replicas }),
         2 => (manager(), wanted()).prop_map(|(manager, wanted)| Step::Merge { manager, wanted }),

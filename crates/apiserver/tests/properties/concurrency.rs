@@ -1,5 +1,5 @@
-//! Concurrent writers lose no update: neither with read, change and conditional write, nor with patches that say only what
-//! changes.
+//! Concurrent writers lose no update: neither with read, change and conditional write, nor with patches that say only
+//! what changes.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ async fn add_one(client: &Client, by_patch: bool) {
         let mut found = api.get("counter").await.unwrap();
         found.spec.replicas += 1;
         let written = if by_patch {
-            let version = &found.metadata.resource_version;
-            let patch = json!({ "metadata": { "resourceVersion": version }, "spec": { "replicas": found.spec.replicas } });
+            let metadata = json!({ "resourceVersion": found.metadata.resource_version });
+            let patch = json!({ "metadata": metadata, "spec": { "replicas": found.spec.replicas } });
             raced(api.patch("counter", &PatchParams::default(), &Patch::Merge(&patch)).await)
         } else {
             raced(api.replace("counter", &PostParams::default(), &found).await)

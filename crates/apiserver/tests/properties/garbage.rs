@@ -1,7 +1,7 @@
 //! Garbage collection over random owner graphs: what has no owner left goes, and nothing else does.
 //!
-//! ConfigMaps own each other in any way, circles included; some owners never existed or are gone from the start. Objects
-//! are deleted with every policy while others are held by finalizers. A watch keeps the history of the
+//! ConfigMaps own each other in any way, circles included; some owners never existed or are gone from the start.
+//! Objects are deleted with every policy while others are held by finalizers. A watch keeps the history of the
 //! namespace, and every deletion in it must have had a reason at its moment; at rest nothing is left to do.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +75,12 @@ fn node() -> impl Strategy<Value = Node> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let policy = prop_oneof![1 => Just(Policy::Unsaid), 1 => Just(Policy::Background), 2 => Just(Policy::Foreground), 1 => Just(Policy::Orphan)];
+    let policy = prop_oneof![
+        1 => Just(Policy::Unsaid),
+        1 => Just(Policy::Background),
+        2 => Just(Policy::Foreground),
+        1 => Just(Policy::Orphan),
+    ];
     prop_oneof![
         6 => (0..MOST, policy).prop_map(|(at, policy)| Step::Delete(at, policy)),
         2 => (0..MOST).prop_map(Step::Release),

@@ -22,7 +22,8 @@ use kube::Client;
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-/// Runs `test` on a fresh plane for each of `cases` values; `PROPTEST_CASES` in the environment asks for another number.
+/// Runs `test` on a fresh plane for each of `cases` values; `PROPTEST_CASES` in the environment asks for another
+/// number.
 fn check<S, F>(cases: u32, strategy: S, test: impl Fn(Client, S::Value) -> F)
 where
     S: Strategy,
