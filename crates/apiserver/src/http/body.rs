@@ -1,9 +1,9 @@
 //! Request bodies: bounded, in JSON, YAML or (built-in kinds) Protobuf.
 
-use bytes::Bytes;
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::BodyExt as _;
 use serde_json::Value;
 
 use super::{json, protobuf};
@@ -12,12 +12,15 @@ use crate::verbs::Patch;
 
 /// Largest request body. Kubernetes has the same bound.
 const MAX_BODY: usize = 3 << 20;
+/// How much of a larger body is read before the answer.
+const MAX_DISCARDED: usize = 64 << 20;
 
 const OBJECT_TYPES: &str = "application/json, application/yaml";
 const PATCH_TYPES: &str = "application/json-patch+json, application/merge-patch+json, \
     application/strategic-merge-patch+json, application/apply-patch+yaml";
 
-/// Reads a body to its end, or to the limit.
+/// Reads a body to its end. One that is over the limit is read on without keeping it, up to a bound: a client that is
+/// still sending when the connection closes never sees the answer.
 pub(super) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes>
 where
     B: http_body::Body + Send + 'static,
@@ -25,20 +28,29 @@ where
     B::Error: std::fmt::Display,
 {
     let announced = headers.get(http::header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    if announced.and_then(|value| value.parse::<u64>().ok()).is_some_and(|length| length > MAX_BODY as u64) {
+    if announced
+        .and_then(|value| value.parse::<u64>().ok())
+        .is_some_and(|length| length > MAX_DISCARDED as u64)
+    {
         return Err(ApiError::TooLarge(MAX_BODY));
     }
-    let body = body.map_err(|error| BodyError(error.to_string()));
-    match Limited::new(body, MAX_BODY).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ApiError::TooLarge(MAX_BODY)),
-        Err(error) => Err(ApiError::BadRequest(format!("the body of the request cannot be read: {error}"))),
+    let mut body = std::pin::pin!(body);
+    let mut kept = BytesMut::new();
+    let mut seen = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            ApiError::BadRequest(format!("the body of the request cannot be read: {error}"))
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        seen += data.remaining();
+        if seen <= MAX_BODY {
+            kept.put(data);
+        } else if seen > MAX_DISCARDED {
+            break;
+        }
     }
+    if seen > MAX_BODY { Err(ApiError::TooLarge(MAX_BODY)) } else { Ok(kept.freeze()) }
 }
-
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct BodyError(String);
 
 fn media_type(headers: &HeaderMap) -> &str {
     let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -22,6 +22,7 @@ both_transports!(
     absent_subresources,
     collections,
     scale,
+    large_bodies,
 );
 
 fn config_map(name: &str, value: &str) -> ConfigMap {
@@ -318,4 +319,13 @@ async fn scale(fixture: Fixture) {
         (422, "Invalid".to_owned())
     );
     assert_eq!(api.get("w").await.unwrap().spec.replicas, 0);
+}
+
+/// The client is still sending when the server knows; the answer must reach it all the same.
+async fn large_bodies(fixture: Fixture) {
+    let api: Api<ConfigMap> = Api::default_namespaced(fixture.client);
+    let large = config_map("large", &"x".repeat(10 << 20));
+    let answer = refused(api.create(&PostParams::default(), &large).await);
+    assert_eq!(answer, (413, "RequestEntityTooLarge".to_owned()));
+    assert!(api.get_opt("large").await.unwrap().is_none());
 }
