@@ -6,28 +6,58 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::RwLock;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::authz::{Caller, names};
 use crate::planes::PlaneName;
 
-/// The authenticated caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Further facts about a caller that whoever identified it vouches for.
+pub type Extra = BTreeMap<String, Vec<String>>;
+
+/// Who a caller is. On the wire it is a `userInfo`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Identity {
     /// User name.
+    #[serde(rename = "username", skip_serializing_if = "String::is_empty")]
     pub user: String,
+    /// What tells this user from others of the same name at other times; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub uid: String,
     /// Groups.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
+    /// Further facts.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub extra: Extra,
 }
 
 impl Identity {
     /// A user without groups.
     pub fn user(name: impl Into<String>) -> Self {
-        Self { user: name.into(), groups: Vec::new() }
+        Self { user: name.into(), ..Self::default() }
+    }
+
+    /// The same user as a member of `group`, too.
+    #[must_use]
+    pub fn in_group(mut self, group: impl Into<String>) -> Self {
+        self.groups.push(group.into());
+        self
+    }
+
+    /// A user whom no rule holds back, in the planes that its credentials open.
+    pub fn superuser(name: impl Into<String>) -> Self {
+        Self::user(name).in_group(names::MASTERS)
     }
 
     /// The server itself: garbage collection and namespace lifecycle.
     pub fn server() -> Self {
-        Self { user: "system:apiserver".to_owned(), groups: vec!["system:masters".to_owned()] }
+        Self::superuser("system:apiserver")
+    }
+
+    /// As the caller of a request.
+    pub fn as_caller(&self) -> Caller<'_> {
+        Caller { user: &self.user, uid: &self.uid, groups: &self.groups, extra: &self.extra }
     }
 }
 

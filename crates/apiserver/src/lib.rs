@@ -51,7 +51,7 @@ mod store;
 mod table;
 mod verbs;
 
-pub use auth::{Access, Identity, Tokens};
+pub use auth::{Access, Extra, Identity, Tokens};
 pub use clock::{Clock, Random, SystemClock};
 pub use error::{ApiError, Cause, Subject};
 pub use http::{Body, ListenError, NetworkService, PlaneRoute, PlaneService, Tls, serve};

@@ -93,7 +93,7 @@ pub(crate) async fn make(
         };
         server.create_plane(plane.clone(), template).await?;
         let token = random.secret();
-        let identity = Identity { user: format!("{name}-admin"), groups: vec!["system:masters".to_owned()] };
+        let identity = Identity::superuser(format!("{name}-admin"));
         server.tokens().add(&token, identity, Access::Planes([plane.clone()].into()));
         contexts.push(Context { name, url: url(address, &plane), token });
     }

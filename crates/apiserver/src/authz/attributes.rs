@@ -1,16 +1,10 @@
 //! What a request is to authorization: who, which verb, and on what. Everything is borrowed, so describing a request
 //! allocates nothing.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use super::json::nullable;
+use crate::auth::{Extra, Identity};
 use crate::meta::NameRule;
-
-/// Further facts about a user that an authenticator vouches for.
-pub type Extra = BTreeMap<String, Vec<String>>;
 
 static NO_EXTRA: Extra = Extra::new();
 
@@ -57,38 +51,13 @@ impl<'a> Caller<'a> {
     }
 
     /// As a value that outlives the request.
-    pub fn to_user_info(&self) -> UserInfo {
-        UserInfo {
-            username: self.user.to_owned(),
+    pub fn to_identity(&self) -> Identity {
+        Identity {
+            user: self.user.to_owned(),
             uid: self.uid.to_owned(),
             groups: self.groups.to_vec(),
             extra: self.extra.clone(),
         }
-    }
-}
-
-/// A user as `userInfo` and the spec of reviews carry it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct UserInfo {
-    /// User name.
-    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "nullable")]
-    pub username: String,
-    /// Unique id; may be empty.
-    #[serde(skip_serializing_if = "String::is_empty", deserialize_with = "nullable")]
-    pub uid: String,
-    /// Groups.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
-    pub groups: Vec<String>,
-    /// Further facts.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "nullable")]
-    pub extra: Extra,
-}
-
-impl UserInfo {
-    /// As the caller of a request.
-    pub fn as_caller(&self) -> Caller<'_> {
-        Caller { user: &self.username, uid: &self.uid, groups: &self.groups, extra: &self.extra }
     }
 }
 

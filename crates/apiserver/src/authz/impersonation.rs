@@ -2,7 +2,8 @@
 
 use percent_encoding::percent_decode_str;
 
-use super::attributes::{Attributes, Caller, ResourceAttributes, UserInfo, names, service_account};
+use super::attributes::{Attributes, Caller, ResourceAttributes, names, service_account};
+use crate::auth::Identity;
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const EXTRA: &str = "impersonate-extra-";
@@ -15,7 +16,7 @@ pub struct ImpersonationError(&'static str);
 /// Whom a request is to be served as.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Impersonation {
-    asked: UserInfo,
+    asked: Identity,
 }
 
 impl Impersonation {
@@ -23,7 +24,7 @@ impl Impersonation {
     pub fn from_headers<'a>(
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Option<Self>, ImpersonationError> {
-        let mut asked = UserInfo::default();
+        let mut asked = Identity::default();
         for (name, value) in headers {
             let first = |text: &mut String| {
                 if text.is_empty() {
@@ -35,7 +36,7 @@ impl Impersonation {
                 continue;
             }
             match name.to_ascii_lowercase().as_str() {
-                "impersonate-user" => first(&mut asked.username),
+                "impersonate-user" => first(&mut asked.user),
                 "impersonate-uid" => first(&mut asked.uid),
                 "impersonate-group" => asked.groups.push(value.to_owned()),
                 name => {
@@ -45,20 +46,20 @@ impl Impersonation {
                 }
             }
         }
-        if !asked.username.is_empty() {
+        if !asked.user.is_empty() {
             return Ok(Some(Self { asked }));
         }
         match &asked {
-            UserInfo { groups, .. } if !groups.is_empty() => Err(ImpersonationError("groups")),
-            UserInfo { extra, .. } if !extra.is_empty() => Err(ImpersonationError("extra")),
-            UserInfo { uid, .. } if !uid.is_empty() => Err(ImpersonationError("a uid")),
+            Identity { groups, .. } if !groups.is_empty() => Err(ImpersonationError("groups")),
+            Identity { extra, .. } if !extra.is_empty() => Err(ImpersonationError("extra")),
+            Identity { uid, .. } if !uid.is_empty() => Err(ImpersonationError("a uid")),
             _ => Ok(None),
         }
     }
 
     /// Everything that `caller` must be allowed; the request is refused with the first that is not.
     pub fn required<'a>(&'a self, caller: Caller<'a>) -> Vec<Attributes<'a>> {
-        let UserInfo { username, uid, groups, extra } = &self.asked;
+        let Identity { user: username, uid, groups, extra } = &self.asked;
         let ask = |resource| Attributes::resource(caller, "impersonate", resource);
         let core = ResourceAttributes::default();
         let own = ResourceAttributes { group: AUTHENTICATION, version: "v1", ..core };
@@ -82,16 +83,16 @@ impl Impersonation {
     }
 
     /// Who the request is served as, once all that is required is allowed: with the groups that the name implies.
-    pub fn into_user(self) -> UserInfo {
+    pub fn into_user(self) -> Identity {
         let mut user = self.asked;
         if user.groups.is_empty()
-            && let Some((namespace, _)) = service_account(&user.username)
+            && let Some((namespace, _)) = service_account(&user.user)
         {
             let all = names::SERVICE_ACCOUNTS;
             user.groups = vec![all.to_owned(), format!("{all}:{namespace}")];
         }
         let has = |group: &str| user.groups.iter().any(|have| have == group);
-        if user.username == names::ANONYMOUS {
+        if user.user == names::ANONYMOUS {
             if !has(names::UNAUTHENTICATED) {
                 user.groups.push(names::UNAUTHENTICATED.to_owned());
             }

@@ -31,9 +31,7 @@ mod validate;
 mod tests;
 
 pub use aggregate::aggregate;
-pub use attributes::{
-    Attributes, Caller, Extra, ResourceAttributes, Target, UserInfo, names, service_account,
-};
+pub use attributes::{Attributes, Caller, ResourceAttributes, Target, names, service_account};
 pub use defaults::{default_policy, defaults};
 pub use escalation::{Missing, Refusal, check_write, escalation, escalation_message};
 pub use impersonation::{Impersonation, ImpersonationError};

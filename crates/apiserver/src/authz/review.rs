@@ -7,9 +7,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::attributes::{Attributes, Caller, Extra, ResourceAttributes, UserInfo};
+use super::attributes::{Attributes, Caller, ResourceAttributes};
 use super::json::nullable;
 use super::policy::Policy;
+use crate::auth::{Extra, Identity};
 use crate::field_error::{FieldError, FieldErrorType};
 
 /// Why a review is not answered.
@@ -181,7 +182,7 @@ pub fn self_subject_rules_review(
 /// Answers a SelfSubjectReview: who the caller is.
 pub fn self_subject_review(mut review: Value, caller: Caller<'_>) -> Result<Value, ReviewError> {
     check_object(&review, "SelfSubjectReview")?;
-    review["status"] = json!({ "userInfo": caller.to_user_info() });
+    review["status"] = json!({ "userInfo": caller.to_identity() });
     Ok(review)
 }
 
@@ -211,8 +212,8 @@ fn answer_for_spec_user(
     policy: &Policy,
     errors: Vec<FieldError>,
 ) -> Result<(), ReviewError> {
-    let user = UserInfo {
-        username: std::mem::take(&mut spec.user),
+    let user = Identity {
+        user: std::mem::take(&mut spec.user),
         uid: std::mem::take(&mut spec.uid),
         groups: std::mem::take(&mut spec.groups),
         extra: std::mem::take(&mut spec.extra),

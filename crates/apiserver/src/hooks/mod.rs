@@ -42,7 +42,7 @@ pub use client::{NoServices, Resolver};
 pub use configuration::{Configuration, ConfigurationKind};
 pub use hook::{FailurePolicy, Hook, HookError, Policy, Reinvocation, SideEffects};
 pub use outcome::{Change, Denial, MutationOutcome, Notes, Outcome, Rejection};
-pub use request::{AdmissionRequest, GroupVersionKind, GroupVersionResource, Operation, UserInfo};
+pub use request::{AdmissionRequest, GroupVersionKind, GroupVersionResource, Operation};
 pub use rules::{Rule, Rules, Scope};
 pub use transport::Transport;
 pub use webhook::Webhook;

@@ -1,9 +1,9 @@
 //! What a hook is asked about, and its form on the wire.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 use serde_json::Value;
+
+use crate::auth::Identity;
 
 /// What is done with the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -91,23 +91,6 @@ impl GroupVersionResource {
     }
 }
 
-/// Who asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct UserInfo {
-    /// User name.
-    #[serde(rename = "username", skip_serializing_if = "String::is_empty")]
-    pub user: String,
-    /// What tells this user from earlier ones of the same name; may be empty.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub uid: String,
-    /// Groups.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub groups: Vec<String>,
-    /// Anything else that the authenticator knows.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub extra: BTreeMap<String, Vec<String>>,
-}
-
 /// What a hook is asked about.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdmissionRequest {
@@ -130,7 +113,7 @@ pub struct AdmissionRequest {
     /// The object's namespace; empty for cluster-scoped kinds. For a namespace it is the namespace itself.
     pub namespace: String,
     /// Who asks.
-    pub user: UserInfo,
+    pub user: Identity,
     /// The new state; none for a delete.
     pub object: Option<Value>,
     /// The present state; none for a create.
@@ -154,7 +137,7 @@ impl AdmissionRequest {
             subresource: String::new(),
             name: String::new(),
             namespace: String::new(),
-            user: UserInfo::default(),
+            user: Identity::default(),
             object: None,
             old_object: None,
             options: Value::Null,
@@ -220,7 +203,7 @@ struct Wire<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: &'a str,
     operation: Operation,
-    user_info: &'a UserInfo,
+    user_info: &'a Identity,
     /// The outer option says whether the field is there at all; the inner one may be null.
     #[serde(skip_serializing_if = "Option::is_none")]
     object: Option<Option<&'a Value>>,

@@ -1,9 +1,7 @@
 //! From HTTP to attributes, and from a refusal to its message.
 
 use super::*;
-use crate::authz::{
-    Impersonation, ResourcePath, Target, UserInfo, path_request, resource_request, service_account,
-};
+use crate::authz::{Impersonation, ResourcePath, Target, path_request, resource_request, service_account};
 
 #[test]
 fn verbs_of_methods() {
@@ -163,8 +161,8 @@ fn what_impersonation_requires() {
     assert_eq!(allowed, [true, false, false, false, true, false, false]);
     let user = impersonation.into_user();
     let extra = [("acme.com/project", &["p"][..]), ("scopes", &["view", "edit"])];
-    let expected = UserInfo {
-        username: "ann".to_owned(),
+    let expected = crate::auth::Identity {
+        user: "ann".to_owned(),
         uid: "7".to_owned(),
         groups: texts(&["g1", "g2", "system:authenticated"]),
         extra: extra.into_iter().map(|(key, values)| (key.to_owned(), texts(values))).collect(),

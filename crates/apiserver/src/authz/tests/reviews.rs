@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::authz::{
-    ReviewError, UserInfo, default_policy, local_subject_access_review, self_subject_access_review,
+    ReviewError, default_policy, local_subject_access_review, self_subject_access_review,
     self_subject_review, self_subject_rules_review, subject_access_review,
 };
 
@@ -178,8 +178,8 @@ fn self_subject_rules() {
 
 #[test]
 fn self_subject() {
-    let user = UserInfo {
-        username: "ann".to_owned(),
+    let user = crate::auth::Identity {
+        user: "ann".to_owned(),
         uid: "7".to_owned(),
         groups: texts(&["g"]),
         extra: [("scopes".to_owned(), texts(&["a"]))].into(),

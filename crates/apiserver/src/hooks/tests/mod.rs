@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::*;
+use crate::auth::Identity;
 use server::Server;
 
 /// What the caller of the chain provides.
@@ -95,7 +96,7 @@ fn create(object: Value) -> AdmissionRequest {
     request.name = "w".to_owned();
     request.namespace = "ns".to_owned();
     request.user =
-        UserInfo { user: "ann".to_owned(), groups: vec!["devs".to_owned()], ..UserInfo::default() };
+        Identity { user: "ann".to_owned(), groups: vec!["devs".to_owned()], ..Identity::default() };
     request.object = Some(object);
     request.options = json!({"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"});
     request
