@@ -23,9 +23,12 @@ use super::{GroupResource, ObjectKey};
 /// The format that this version writes. Raised with every change that older versions would misread.
 const FORMAT: u32 = 1;
 /// Objects live in memory: the engine's own caches are kept small.
-const CACHE_BYTES: u64 = 4 << 20;
-const MEMTABLE_BYTES: u64 = 8 << 20;
+const CACHE_BYTES: u64 = 1 << 20;
+const MEMTABLE_BYTES: u64 = 4 << 20;
 const JOURNAL_BYTES: u64 = 64 << 20;
+/// One thread flushes and compacts. Of several, the engine keeps one free for flushes, and that one takes a core for itself
+/// as long as the others compact.
+const ENGINE_THREADS: usize = 1;
 
 /// First byte of a value: what follows.
 const PLAIN: u8 = 0;
@@ -149,6 +152,7 @@ impl Engine {
         let database = Database::builder(path.join("objects"))
             .cache_size(CACHE_BYTES)
             .max_journaling_size(JOURNAL_BYTES)
+            .worker_threads(ENGINE_THREADS)
             .open()
             .map_err(StorageError::Engine)?;
         let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
