@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::lifecycle::expiry::Expiry;
 use crate::meta::NameRule;
 use crate::registry::{APIEXTENSIONS, CompiledCrd, Definitions, Registry};
-use crate::store::{CommitError, FoundObjects, GroupResource, PlaneStore, Revisions, Storage};
+use crate::store::{CommitError, Complete, FoundObjects, GroupResource, PlaneStore, Revisions, Storage};
 pub use template::{PlaneTemplate, TemplateError};
 
 /// The name of a plane: a DNS subdomain.
@@ -126,7 +126,7 @@ impl Plane {
             let resource = registry.find_table(&table);
             let custom = resource.filter(|resource| !resource.def.built_in);
             let complete = custom.map(|resource| |object: &mut serde_json::Value| resource.complete(object));
-            let complete = complete.as_ref().map(|complete| complete as &dyn Fn(&mut serde_json::Value));
+            let complete = complete.as_ref().map(|complete| complete as &Complete<'_>);
             let fields = resource.map_or(&[][..], |resource| &resource.stored_fields);
             self.store.restore(table, objects, fields, complete).map_err(damaged)?;
         }
@@ -172,8 +172,9 @@ impl Plane {
                 Some((_, new)) if Arc::ptr_eq(old, new) => {}
                 Some((_, new)) => {
                     let storage = &new.storage;
-                    self.store
-                        .rewrite(&storage.table, &storage.stored_fields, |object| storage.complete(object));
+                    self.store.rewrite(&storage.table, &storage.stored_fields, |object| {
+                        storage.complete(object);
+                    });
                 }
                 None => self.store.rewrite(&old.storage.table, &[], |_| {}),
             }
