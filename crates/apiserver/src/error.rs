@@ -6,6 +6,7 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::authz::{Attributes, Decision, Target};
 use crate::field_error::FieldError;
 
 /// The result of anything that serves a request.
@@ -157,6 +158,20 @@ fn invalid_message(subject: &Subject, errors: &[FieldError]) -> String {
 }
 
 impl ApiError {
+    /// The caller may not do it.
+    pub(crate) fn refused(attributes: &Attributes<'_>, decision: &Decision<'_>) -> Self {
+        let subject = match attributes.target {
+            Target::Resource(resource) => Subject {
+                group: resource.group.to_owned(),
+                resource: resource.resource.to_owned(),
+                name: resource.name.to_owned(),
+            },
+            Target::Path(_) => Subject::default(),
+        };
+        let message = attributes.forbidden_message(&decision.reason());
+        Self::Forbidden { subject, message, causes: Vec::new() }
+    }
+
     /// The HTTP status code.
     pub fn code(&self) -> StatusCode {
         match self {

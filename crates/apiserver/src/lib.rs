@@ -21,7 +21,7 @@
 //! let name = PlaneName::new("demo")?;
 //! server.create_plane(name.clone(), &template).await?;
 //!
-//! let client = kube::Client::new(server.service(&name, Identity::user("me")), "default");
+//! let client = kube::Client::new(server.service(&name, Identity::superuser("me")), "default");
 //! let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> = kube::Api::all(client);
 //! assert!(namespaces.get_opt("default").await?.is_some());
 //! # Ok(())
@@ -43,6 +43,7 @@ mod openapi;
 pub mod patch;
 mod pki;
 mod planes;
+mod private_file;
 mod registry;
 pub mod schema;
 mod selector;

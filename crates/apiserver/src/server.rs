@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::auth::service_accounts::Signer;
 use crate::auth::{Identity, Tokens};
+use crate::authz::RBAC;
 use crate::clock::{Clock, Random, SystemClock};
 use crate::http::{NetworkService, PlaneRoute, PlaneService};
 use crate::lifecycle;
@@ -43,6 +45,8 @@ pub(crate) struct Shared {
     pub(crate) revisions: Arc<Revisions>,
     pub(crate) definitions: Definitions,
     pub(crate) tokens: Tokens,
+    /// Signs the tokens of service accounts.
+    pub(crate) signer: Signer,
     pub(crate) planes: Planes,
     pub(crate) lifecycle: lifecycle::Queue,
     /// Where planes are kept; none in memory.
@@ -69,10 +73,14 @@ impl Shared {
 
     async fn commit_now(&self, plane: &Arc<Plane>, write: Write) -> Result<Arc<Event>, CommitError> {
         let is_crd = write.resource.resource == "customresourcedefinitions";
+        let is_rbac = write.resource.group == RBAC;
         let resource = write.resource.clone();
         let event = plane.store.commit(write).await?;
         if is_crd {
             plane.reload(&self.definitions);
+        }
+        if is_rbac {
+            plane.forget_policy();
         }
         self.lifecycle.notice(plane, &resource, &event, self.options.clock.now());
         Ok(event)
@@ -94,22 +102,24 @@ impl ApiServer {
     /// collection runs as a task of it, and ends with the last clone of the server.
     pub fn new(options: Options) -> Self {
         let first = u64::try_from(options.clock.now().as_microsecond()).unwrap_or(0);
-        Self::with(options, Arc::new(Revisions::starting_at(first)), None)
+        Self::with(options, Arc::new(Revisions::starting_at(first)), None, Signer::generate())
     }
 
     /// A server whose planes are kept in a folder. Those that are there already are found again when they are
     /// created anew; [`ApiServer::found_planes`] names them.
     pub fn open(options: Options, folder: &Path) -> Result<Self, StorageError> {
         let (storage, revisions) = Storage::open(folder)?;
-        Ok(Self::with(options, revisions, Some(storage)))
+        let signer = Signer::open(&folder.join("service-accounts.key"))?;
+        Ok(Self::with(options, revisions, Some(storage), signer))
     }
 
-    fn with(options: Options, revisions: Arc<Revisions>, storage: Option<Storage>) -> Self {
+    fn with(options: Options, revisions: Arc<Revisions>, storage: Option<Storage>, signer: Signer) -> Self {
         Self(Arc::new_cyclic(|weak| Shared {
             options,
             revisions,
             definitions: Definitions::default(),
             tokens: Tokens::default(),
+            signer,
             planes: Planes::default(),
             lifecycle: lifecycle::start(weak.clone()),
             storage,
@@ -123,9 +133,10 @@ impl ApiServer {
         names.iter().filter_map(|name| PlaneName::new(name).ok()).collect()
     }
 
-    /// Prepares what planes start with beside their namespaces: these CRDs.
-    pub async fn template(&self, crds: &[Value]) -> Result<PlaneTemplate, TemplateError> {
-        PlaneTemplate::new(&self.0, crds).await
+    /// Prepares what planes start with beside their namespaces and the default roles: these CRDs and other objects of the
+    /// whole plane.
+    pub async fn template(&self, objects: &[Value]) -> Result<PlaneTemplate, TemplateError> {
+        PlaneTemplate::new(&self.0, objects).await
     }
 
     /// Makes a plane with namespaces of its own and what the template has.
@@ -174,7 +185,7 @@ impl ApiServer {
     }
 
     /// An in-process way to a plane, to be put under any HTTP client that takes a tower service
-    /// (`kube::Client::new(server.service(…), "default")`).
+    /// (`kube::Client::new(server.service(…), "default")`). The identity may do what the plane's roles grant it.
     pub fn service(&self, plane: &PlaneName, identity: Identity) -> PlaneService {
         PlaneService::new(self.clone(), plane.clone(), identity)
     }

@@ -198,7 +198,8 @@ pub(crate) fn validate_create(target: &Target, object: &Value) -> Result<()> {
         errors.extend(strategy::validate(target, None, object));
     }
     errors.extend(ill_formed);
-    finish(target, object, errors)
+    finish(target, object, errors)?;
+    strategy::check_grant(target, None, object)
 }
 
 /// Everything that is wrong with the next state of an object.
@@ -227,7 +228,8 @@ pub(crate) fn validate_update(
         errors.extend(strategy::validate(target, Some(before), object));
     }
     errors.extend(ill_formed);
-    finish(target, object, errors)
+    finish(target, object, errors)?;
+    strategy::check_grant(target, Some(before), object)
 }
 
 fn finish(target: &Target, object: &Value, errors: Vec<FieldError>) -> Result<()> {

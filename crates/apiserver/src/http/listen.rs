@@ -10,9 +10,13 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
+use super::NetworkService;
+use crate::auth::Access;
+use crate::auth::certificate::ClientCertificate;
 use crate::server::ApiServer;
 
 /// A client that has not finished its handshake or its request head by then is let go.
@@ -22,9 +26,13 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// Streams on one HTTP/2 connection: a controller holds one per watch.
 const MAX_STREAMS: u32 = 1000;
 
-/// What the server shows to clients.
+/// What the server shows to clients, and what it asks of them.
 #[derive(Clone)]
-pub struct Tls(Arc<rustls::ServerConfig>);
+pub struct Tls {
+    config: Arc<rustls::ServerConfig>,
+    /// Which planes a client's certificate opens.
+    clients: Option<Access>,
+}
 
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -36,27 +44,60 @@ pub enum ListenError {
     /// Certificate and key do not work together.
     #[error("the certificate and key cannot be used")]
     Tls(#[source] rustls::Error),
+    /// The authority of clients cannot be used.
+    #[error("the certificate of the clients' authority cannot be used")]
+    Authority(#[source] rustls::server::VerifierBuilderError),
     /// The socket is of no more use.
     #[error("cannot accept connections")]
     Accept(#[source] std::io::Error),
 }
 
 impl Tls {
-    /// A certificate chain and its key, as PEM text.
+    /// A certificate chain and its key, as PEM text. Callers show tokens.
     pub fn from_pem(certificates: &str, key: &str) -> Result<Self, ListenError> {
-        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificates.as_bytes())
-            .collect::<Result<_, _>>()
-            .map_err(ListenError::Pem)?;
+        Self::new(certificates, key, None)
+    }
+
+    /// The same, and callers may show a certificate of this authority (PEM text) instead of a token: its common name is
+    /// the user, its organizations the groups. It opens the planes of `access`.
+    pub fn from_pem_with_clients(
+        certificates: &str,
+        key: &str,
+        authority: &str,
+        access: Access,
+    ) -> Result<Self, ListenError> {
+        Self::new(certificates, key, Some((authority, access)))
+    }
+
+    fn new(certificates: &str, key: &str, clients: Option<(&str, Access)>) -> Result<Self, ListenError> {
+        let chain = certificates_in(certificates)?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(ListenError::Pem)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = rustls::ServerConfig::builder_with_provider(provider)
+        let builder = rustls::ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(ListenError::Tls)?;
-        let mut config =
-            builder.with_no_client_auth().with_single_cert(chain, key).map_err(ListenError::Tls)?;
+        let builder = match &clients {
+            None => builder.with_no_client_auth(),
+            Some((authority, _)) => {
+                let mut roots = rustls::RootCertStore::empty();
+                for certificate in certificates_in(authority)? {
+                    roots.add(certificate).map_err(ListenError::Tls)?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .allow_unauthenticated()
+                    .build()
+                    .map_err(ListenError::Authority)?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(ListenError::Tls)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self(Arc::new(config)))
+        Ok(Self { config: Arc::new(config), clients: clients.map(|(_, access)| access) })
     }
+}
+
+fn certificates_in(pem: &str) -> Result<Vec<CertificateDer<'static>>, ListenError> {
+    CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<_, _>>().map_err(ListenError::Pem)
 }
 
 impl std::fmt::Debug for Tls {
@@ -73,7 +114,7 @@ pub async fn serve(
     tls: Tls,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ListenError> {
-    let acceptor = TlsAcceptor::from(tls.0);
+    let acceptor = TlsAcceptor::from(tls.config);
     let connections = GracefulShutdown::new();
     let mut tasks = tokio::task::JoinSet::new();
     let mut stop = std::pin::pin!(stop);
@@ -93,7 +134,7 @@ pub async fn serve(
             },
         };
         let watcher = connections.watcher();
-        tasks.spawn(connection(server.clone(), acceptor.clone(), stream, peer, watcher));
+        tasks.spawn(connection(server.clone(), acceptor.clone(), tls.clients.clone(), stream, peer, watcher));
     }
     drop(listener);
     if tokio::time::timeout(DRAIN, connections.shutdown()).await.is_err() {
@@ -114,6 +155,7 @@ fn is_passing(error: &std::io::Error) -> bool {
 async fn connection(
     server: ApiServer,
     acceptor: TlsAcceptor,
+    clients: Option<Access>,
     stream: tokio::net::TcpStream,
     peer: SocketAddr,
     watcher: hyper_util::server::graceful::Watcher,
@@ -126,7 +168,10 @@ async fn connection(
         Ok(Err(error)) => return tracing::debug!(%peer, %error, "handshake failed"),
         Err(_) => return tracing::debug!(%peer, "handshake timed out"),
     };
-    let service = hyper_util::service::TowerToHyperService::new(server.network_service());
+    let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+    let certificate = clients.zip(shown).and_then(|(access, der)| ClientCertificate::read(der, access));
+    let service = NetworkService::for_connection(server, certificate);
+    let service = hyper_util::service::TowerToHyperService::new(service);
     // The handshake says which protocol comes, so that the timers of that protocol hold from the first byte.
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let builder = auto::Builder::new(TokioExecutor::new());

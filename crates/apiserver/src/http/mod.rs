@@ -1,9 +1,12 @@
 //! HTTP: from a request to a verb, and from its answer to a response.
 //!
-//! The way of a request, in order: plane from the path ([`route`]), caller from the token (`auth`), resource from
-//! the rest of the path, body and options ([`body`], [`query`]), verb, answer in the form that was asked for ([`negotiate`], [`respond`]).
-//! In-process requests ([`PlaneService`]) skip the first two: their plane and caller are fixed.
+//! The way of a request, in order: plane from the path ([`route`]), caller from the credentials ([`authenticate`]), whether and as
+//! whom the caller may do it ([`authorize`]), resource from the rest of the path, body and options ([`body`], [`query`]), verb, answer
+//! in the form that was asked for ([`negotiate`], [`respond`]). In-process requests ([`PlaneService`]) skip the first two: their plane
+//! and caller are fixed.
 
+mod authenticate;
+mod authorize;
 mod body;
 mod json;
 mod listen;
@@ -12,6 +15,7 @@ mod protobuf;
 mod query;
 mod resource;
 mod respond;
+mod review;
 mod route;
 mod stream;
 
@@ -25,12 +29,15 @@ use bytes::Bytes;
 use http::{Method, Request, Response};
 
 use crate::auth::Identity;
-use crate::error::{ApiError, Result, Subject};
+use crate::auth::certificate::ClientCertificate;
+use crate::authz::{ResourcePath, path_request, resource_request};
+use crate::error::{ApiError, Result};
 use crate::planes::{Plane, PlaneName};
 use crate::registry::definition::GroupVersion;
 use crate::registry::discovery;
 use crate::server::{ApiServer, Shared};
 pub use listen::{ListenError, Tls, serve};
+use query::Query;
 pub use respond::Body;
 pub use route::PlaneRoute;
 
@@ -39,12 +46,12 @@ pub use route::PlaneRoute;
 pub struct PlaneService {
     server: ApiServer,
     plane: PlaneName,
-    identity: Identity,
+    identity: Arc<Identity>,
 }
 
 impl PlaneService {
     pub(crate) fn new(server: ApiServer, plane: PlaneName, identity: Identity) -> Self {
-        Self { server, plane, identity }
+        Self { server, plane, identity: Arc::new(identity.authenticated()) }
     }
 }
 
@@ -76,14 +83,22 @@ where
     }
 }
 
-/// The whole server as a tower service: planes by path, callers by bearer token. [`serve`] puts it behind TLS; an
+/// The whole server as a tower service: planes by path, callers by their credentials. [`serve`] puts it behind TLS; an
 /// embedder with a listener of its own can do likewise.
 #[derive(Clone, Debug)]
-pub struct NetworkService(ApiServer);
+pub struct NetworkService {
+    server: ApiServer,
+    /// What the client has shown in the handshake.
+    certificate: Option<Arc<ClientCertificate>>,
+}
 
 impl NetworkService {
     pub(crate) fn new(server: ApiServer) -> Self {
-        Self(server)
+        Self { server, certificate: None }
+    }
+
+    fn for_connection(server: ApiServer, certificate: Option<ClientCertificate>) -> Self {
+        Self { server, certificate: certificate.map(Arc::new) }
     }
 }
 
@@ -102,18 +117,19 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let shared = self.0.0.clone();
+        let Self { server, certificate } = self.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
-            let answer = authenticated(&shared, &parts, body).await;
+            let answer = authenticated(&server.0, certificate.as_deref(), &parts, body).await;
             Ok(answer.unwrap_or_else(|error| respond::error(&error)))
         })
     }
 }
 
-/// Answers a request whose plane is named by its path and whose caller by its token.
+/// Answers a request whose plane is named by its path and whose caller by its credentials.
 async fn authenticated<B>(
     shared: &Arc<Shared>,
+    certificate: Option<&ClientCertificate>,
     parts: &http::request::Parts,
     body: B,
 ) -> Result<Response<Body>>
@@ -127,34 +143,15 @@ where
         return Ok(respond::text("ok"));
     }
     let (name, rest) = route::plane_of(&shared.options, path);
-    let token = parts
-        .headers
-        .get(http::header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim());
-    // A name that no plane can have is answered like a plane that the caller may not enter.
-    let identity = match (&name, shared.tokens.identify(token)) {
-        (_, None) => return Err(ApiError::Unauthorized),
-        (Some(name), Some(holder)) if holder.opens(name) => holder.identity,
-        _ => return Err(refused()),
-    };
-    let plane = name.and_then(|name| shared.planes.find(&name)).ok_or(ApiError::NoSuchPath)?;
+    let (plane, identity) = authenticate::enter(shared, certificate, &parts.headers, name.as_ref())?;
     in_plane(shared, &plane, identity, rest, parts, body).await
-}
-
-/// The one answer for every plane that a token does not open, whether it exists or not.
-fn refused() -> ApiError {
-    let message = "forbidden: the credentials are not valid for this control plane".to_owned();
-    ApiError::Forbidden { subject: Subject::default(), message, causes: Vec::new() }
 }
 
 /// Answers a request to a plane; `path` is relative to it.
 async fn in_plane<B>(
     shared: &Arc<Shared>,
     plane: &Arc<Plane>,
-    identity: Identity,
+    caller: Arc<Identity>,
     path: &str,
     parts: &http::request::Parts,
     body: B,
@@ -166,9 +163,25 @@ where
 {
     let segments = route::segments(path)?;
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let policy = plane.policy();
+    let identity = authorize::acting(&policy, caller, &parts.headers)?;
     if let Some((group, version, rest)) = route::resource_segments(&segments) {
-        return resource::serve(shared, plane, identity, (group, version), rest, parts, body).await;
+        let (place, query) = (route::place(rest)?, Query::parse(parts.uri.query()));
+        let path = ResourcePath {
+            group,
+            version,
+            resource: place.plural,
+            subresource: place.subresource,
+            namespace: place.namespace,
+            name: place.name,
+            watch: query.is_watch()?,
+            selected_name: query.selected_name(),
+        };
+        authorize::check(&policy, &resource_request(identity.as_caller(), parts.method.as_str(), &path))?;
+        return resource::serve(shared, plane, identity, (group, version), &place, query, parts, body).await;
     }
+    let decoded = format!("/{}", segments.join("/"));
+    authorize::check(&policy, &path_request(identity.as_caller(), parts.method.as_str(), &decoded))?;
     if parts.method != Method::GET {
         return Err(ApiError::NoSuchPath);
     }

@@ -67,6 +67,15 @@ impl Query {
         Ok(self.flag("watch")?.unwrap_or(false))
     }
 
+    /// The name that the field selector demands, if it demands one.
+    pub(super) fn selected_name(&self) -> Option<&str> {
+        let mut terms = self.get("fieldSelector")?.split(',');
+        terms.find_map(|term| {
+            let name = term.trim().strip_prefix("metadata.name=")?;
+            Some(name.strip_prefix('=').unwrap_or(name).trim())
+        })
+    }
+
     pub(super) fn revision(&self) -> Result<Option<u64>> {
         let parse = |text: &str| text.parse().map_err(|_| bad(format!("invalid resource version {text:?}")));
         self.get("resourceVersion").map(parse).transpose()

@@ -1,4 +1,5 @@
-//! Background work that the API promises: owner-reference garbage collection, namespace deletion, CRD deletion.
+//! Background work that the API promises: owner-reference garbage collection, namespace deletion, CRD deletion, the
+//! rules of aggregated roles.
 //!
 //! Every commit says what may have become due ([`Queue::notice`]); one task works that off. There is no
 //! scan and no timer: a plane in which nothing happens costs nothing. Work is decided from what the store holds when
@@ -7,6 +8,7 @@
 mod contents;
 pub(crate) mod expiry;
 mod garbage;
+mod roles;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -43,6 +45,14 @@ struct Item {
     gone_owner: Option<Box<str>>,
     /// The object is past its time if it is still at this revision.
     expired_at: Option<u64>,
+}
+
+impl Item {
+    /// Stands for all aggregated roles of a plane: it names no object.
+    fn aggregation(plane: &PlaneName) -> Self {
+        let key = ObjectKey::new("", "");
+        Self { plane: plane.clone(), resource: roles::table(), key, gone_owner: None, expired_at: None }
+    }
 }
 
 /// What is due, by plane.
@@ -93,6 +103,9 @@ impl Queue {
         };
         for (key, revision) in plane.expiry.exchange(now, resource, event) {
             self.add(Item { expired_at: Some(revision), ..item(resource, key, None) });
+        }
+        if *resource == roles::table() {
+            self.add(Item::aggregation(plane.name()));
         }
         let registry = plane.registry();
         let owners_before = event.before.as_ref().map_or(&[][..], |before| &before.meta.owners);
@@ -183,7 +196,10 @@ async fn process(shared: &Arc<Shared>, plane: &Arc<Plane>, item: &Item) -> Resul
     let registry = plane.registry();
     // A kind that is no longer served has no objects: its CRD waited for them.
     let Some(resource) = registry.find_table(&item.resource) else { return Ok(()) };
-    let target = Target::new(shared, plane, resource, Identity::server());
+    let target = Target::new(shared, plane, resource, Arc::new(Identity::server()));
+    if *item == Item::aggregation(&item.plane) {
+        return roles::aggregate(&target).await;
+    }
     let Some(object) = plane.store.get(&item.resource, &item.key) else { return Ok(()) };
     if item.expired_at == Some(object.revision) {
         let resource_version = Some(object.revision.to_string());

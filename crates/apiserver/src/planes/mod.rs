@@ -3,6 +3,7 @@
 //! Guarantees: a request acts on exactly one plane, fixed before anything else is decided; nothing read or written through
 //! one plane touches another; dropping a plane frees its objects and ends its watches.
 
+mod policy;
 mod template;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::authz::{self, Policy};
 use crate::lifecycle::expiry::Expiry;
 use crate::meta::NameRule;
 use crate::registry::{APIEXTENSIONS, CompiledCrd, Definitions, Registry};
@@ -74,6 +76,10 @@ pub struct Plane {
     crds: Mutex<Arc<Crds>>,
     /// Which events are past their time.
     pub(crate) expiry: Expiry,
+    /// Who may do what by what the template has.
+    base_policy: Arc<Policy>,
+    /// Who may do what; compiled when first asked for after a change.
+    policy: RwLock<Option<Arc<Policy>>>,
 }
 
 /// Compiled CRDs by name, with the revision of the object that each was compiled from.
@@ -88,6 +94,8 @@ impl Plane {
             registry,
             crds: Mutex::default(),
             expiry: Expiry::default(),
+            base_policy: authz::default_policy(),
+            policy: RwLock::default(),
         }
     }
 
@@ -95,7 +103,8 @@ impl Plane {
         let registry = RwLock::new(template.registry());
         let store = Arc::new(PlaneStore::from_template(name.as_str(), &template.store, storage));
         let crds = Mutex::new(template.crds.lock().clone());
-        Self { name, store, registry, crds, expiry: Expiry::default() }
+        let (expiry, base_policy, policy) = (Expiry::default(), template.policy(), RwLock::default());
+        Self { name, store, registry, crds, expiry, base_policy, policy }
     }
 
     /// Its name.

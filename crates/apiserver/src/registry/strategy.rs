@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use super::definition::Definition;
 use super::{APIEXTENSIONS, Registry, crd, events};
+use crate::authz::{self, RBAC, RbacKind, Refusal};
+use crate::error::{ApiError, Result, Subject};
 use crate::field_error::{FieldError, FieldErrorType};
 use crate::meta::NameRule;
 use crate::store::GroupResource;
@@ -28,6 +30,7 @@ enum Kind {
     Service,
     Lease,
     Crd,
+    Rbac(RbacKind),
     Other,
 }
 
@@ -41,7 +44,7 @@ fn kind(table: &GroupResource) -> Kind {
         ("", "services") => Kind::Service,
         ("coordination.k8s.io", "leases") => Kind::Lease,
         (APIEXTENSIONS, "customresourcedefinitions") => Kind::Crd,
-        _ => Kind::Other,
+        (group, resource) => RbacKind::of(group, resource).map_or(Kind::Other, Kind::Rbac),
     }
 }
 
@@ -105,6 +108,7 @@ pub(crate) fn before_create(target: &Target, object: &mut Value, now: &str) {
             crd::defaulted(object);
             object["status"] = crd::accepted_names_status(object, now);
         }
+        Kind::Rbac(kind) => authz::set_defaults(kind, object),
         Kind::ConfigMap | Kind::Event | Kind::Lease | Kind::Other => {}
     }
 }
@@ -132,6 +136,7 @@ pub(crate) fn before_update(target: &Target, before: &Value, object: &mut Value,
                 object["status"] = status;
             }
         }
+        Kind::Rbac(kind) => authz::set_defaults(kind, object),
         Kind::ConfigMap | Kind::Event | Kind::Lease | Kind::Other => {}
     }
 }
@@ -222,9 +227,29 @@ pub(crate) fn validate(target: &Target, before: Option<&Value>, object: &Value) 
         Kind::Pod => pod::validate(before, object, &mut errors),
         Kind::Service => network::validate_service(target, before, object, &mut errors),
         Kind::Crd => errors.extend(validate_crd(target, before, object)),
+        Kind::Rbac(kind) => errors.extend(authz::validate(kind, object, before)),
         Kind::Namespace | Kind::Other => {}
     }
     errors
+}
+
+/// Refuses roles and bindings that would grant what the caller does not hold.
+pub(crate) fn check_grant(target: &Target, before: Option<&Value>, object: &Value) -> Result<()> {
+    let Kind::Rbac(kind) = kind(&target.resource.table) else { return Ok(()) };
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let caller = target.identity.as_caller();
+    authz::check_write(&target.plane.policy(), caller, kind, before, object).map_err(
+        |refusal| match refusal {
+            Refusal::NoSuchRole { resource, name } => {
+                ApiError::NotFound(Subject { group: RBAC.to_owned(), resource: resource.to_owned(), name })
+            }
+            refusal => {
+                let subject = target.subject(name);
+                let message = format!("{} {name:?} is forbidden: {refusal}", subject.qualified());
+                ApiError::Forbidden { subject, message, causes: Vec::new() }
+            }
+        },
+    )
 }
 
 fn data_rules(object: &Value, maps: &[&str], errors: &mut Vec<FieldError>) {

@@ -51,6 +51,9 @@ pub enum StorageError {
     /// The key file is not a key.
     #[error("{0} must hold exactly 32 bytes")]
     KeySize(PathBuf),
+    /// The key file holds something else.
+    #[error("{0} does not hold a key that this version can use")]
+    BadKey(PathBuf),
     /// The engine failed.
     #[error("the storage engine failed")]
     Engine(#[source] fjall::Error),

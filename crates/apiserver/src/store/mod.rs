@@ -244,6 +244,15 @@ impl PlaneStore {
         found.is_some_and(|of_template| Arc::ptr_eq(of_template, object))
     }
 
+    /// The objects of a resource that are not the template's; none if one of the template's is gone.
+    pub fn beyond_template(&self, resource: &GroupResource) -> Option<Vec<Arc<Object>>> {
+        let (objects, _) = self.list(resource, None, |_| true);
+        let mut of_template = self.template.get(resource).into_iter().flat_map(|table| table.range(None));
+        let complete = of_template.all(|object| self.get(resource, &object.meta.key).is_some());
+        let own = objects.into_iter().filter(|object| !self.is_of_template(resource, object));
+        complete.then(|| own.collect())
+    }
+
     /// Takes over objects of a resource that were found on disk. `fields` are the resource's selectable fields; `complete`
     /// makes an object what its definition now says.
     pub fn restore(

@@ -18,6 +18,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::auth::Identity;
+use crate::authz::{Attributes, ResourceAttributes};
 use crate::error::{ApiError, Result, Subject};
 use crate::planes::Plane;
 use crate::registry::{Registry, Resource};
@@ -45,9 +46,8 @@ pub(crate) struct Target {
     pub(crate) plane: Arc<Plane>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) resource: Arc<Resource>,
-    /// Who asks: admission hooks and authorization see it.
-    #[expect(dead_code, reason = "authorization by identity reads it")]
-    pub(crate) identity: Identity,
+    /// Who asks.
+    pub(crate) identity: Arc<Identity>,
 }
 
 impl Target {
@@ -55,7 +55,7 @@ impl Target {
         shared: &Arc<Shared>,
         plane: &Arc<Plane>,
         resource: &Arc<Resource>,
-        identity: Identity,
+        identity: Arc<Identity>,
     ) -> Self {
         let (shared, plane, resource) = (shared.clone(), plane.clone(), resource.clone());
         Self { registry: plane.registry(), shared, plane, resource, identity }
@@ -71,6 +71,23 @@ impl Target {
     pub(crate) fn kind_subject(&self, name: &str) -> Subject {
         let def = &self.resource.def;
         Subject { group: def.gv.group.clone(), resource: def.names.kind.clone(), name: name.to_owned() }
+    }
+
+    /// Refuses what the caller may not do beside what the request was allowed for.
+    pub(crate) fn require(&self, verb: &str, namespace: &str, name: &str) -> Result<()> {
+        let gv = &self.resource.def.gv;
+        let resource = ResourceAttributes {
+            group: &gv.group,
+            version: &gv.version,
+            resource: &self.resource.def.names.plural,
+            subresource: "",
+            namespace,
+            name,
+        };
+        let attributes = Attributes::resource(self.identity.as_caller(), verb, resource);
+        let policy = self.plane.policy();
+        let decision = policy.allows(&attributes);
+        if decision.allowed { Ok(()) } else { Err(ApiError::refused(&attributes, &decision)) }
     }
 
     /// The stored object, or the right error.

@@ -113,7 +113,7 @@ pub fn widget_crd() -> Value {
 
 /// An in-process client for a plane.
 pub fn client(server: &ApiServer, plane: &PlaneName) -> Client {
-    Client::new(server.service(plane, Identity::user("test")), "default")
+    Client::new(server.service(plane, Identity::superuser("test")), "default")
 }
 
 /// Asks again and again until `ask` gives `Ok`; fails with its last reason after [`DEADLINE`].
