@@ -7,8 +7,10 @@ use serde_json::Value;
 
 use crate::auth::{Identity, Tokens};
 use crate::clock::{Clock, Random, SystemClock};
+use crate::hooks::Hook;
 use crate::http::{NetworkService, PlaneRoute, PlaneService};
 use crate::lifecycle;
+use crate::planes::hooks::ServerHooks;
 use crate::planes::{Plane, PlaneError, PlaneName, PlaneTemplate, Planes, TemplateError};
 use crate::registry::Definitions;
 use crate::store::{CommitError, Event, Revisions, Storage, StorageError, Write};
@@ -44,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) definitions: Definitions,
     pub(crate) tokens: Tokens,
     pub(crate) planes: Planes,
+    pub(crate) hooks: ServerHooks,
     pub(crate) lifecycle: lifecycle::Queue,
     /// Where planes are kept; none in memory.
     pub(crate) storage: Option<Storage>,
@@ -74,6 +77,7 @@ impl Shared {
         if is_crd {
             plane.reload(&self.definitions);
         }
+        plane.follow_hooks(&resource, &self.hooks);
         self.lifecycle.notice(plane, &resource, &event, self.options.clock.now());
         Ok(event)
     }
@@ -106,6 +110,7 @@ impl ApiServer {
 
     fn with(options: Options, revisions: Arc<Revisions>, storage: Option<Storage>) -> Self {
         Self(Arc::new_cyclic(|weak| Shared {
+            hooks: ServerHooks::new(options.clock.clone()),
             options,
             revisions,
             definitions: Definitions::default(),
@@ -161,6 +166,15 @@ impl ApiServer {
             dropped.map_err(|source| PlaneError::NotDurable(name.clone(), source))?;
         }
         Ok(existed)
+    }
+
+    /// Asks `hook` about writes to all planes, present and future, from now on; [`Hook::in_plane`] limits it to some.
+    ///
+    /// Hooks in this process are asked in the order in which they were added, before the webhooks of the plane. They are not
+    /// asked about what a new plane starts with, nor about what the server does to keep its own books: see
+    /// [`hooks`](crate::hooks).
+    pub fn add_hook(&self, hook: Arc<dyn Hook>) {
+        self.0.hooks.add(hook);
     }
 
     /// The bearer tokens that are accepted over the network.

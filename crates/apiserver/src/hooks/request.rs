@@ -96,6 +96,8 @@ impl GroupVersionResource {
 pub struct AdmissionRequest {
     /// Tells this request from every other. A webhook gets an identifier of its own for each call.
     pub uid: String,
+    /// The plane that is written to. Hooks in this process see it; webhooks belong to one plane and are not told.
+    pub plane: String,
     /// What is done.
     pub operation: Operation,
     /// The kind of `object`.
@@ -129,6 +131,7 @@ impl AdmissionRequest {
     pub fn new(operation: Operation, kind: GroupVersionKind, resource: GroupVersionResource) -> Self {
         Self {
             uid: String::new(),
+            plane: String::new(),
             operation,
             request_kind: kind.clone(),
             request_resource: resource.clone(),

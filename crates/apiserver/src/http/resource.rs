@@ -63,7 +63,7 @@ where
     let target = Target::new(shared, plane, resource, identity);
     let exchange = Exchange { target, parts, query: Query::parse(parts.uri.query()), form };
     let key = place.name.map(|name| ObjectKey::new(place.namespace.unwrap_or_default(), name));
-    match (&parts.method, key, part) {
+    let answer = match (&parts.method, key, part) {
         (&Method::GET, None, Part::Main) => exchange.list_or_watch(&place),
         (&Method::GET, Some(_), Part::Main) if exchange.query.is_watch()? => exchange.watch(&place),
         (&Method::GET, Some(key), Part::Scale) => exchange.object(&verbs::get_scale(&exchange.target, &key)?),
@@ -86,7 +86,8 @@ where
                 _ => Err(not_allowed()),
             }
         }
-    }
+    };
+    respond::noted(answer, exchange.target.said.take())
 }
 
 fn not_allowed() -> ApiError {

@@ -8,6 +8,9 @@ mod tests;
 
 use std::sync::{Arc, LazyLock};
 
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Node, Pod, Secret, Service, ServiceAccount};
@@ -146,6 +149,26 @@ const KINDS: &[Kind] = &[
             "CustomResourceDefinition",
             "customresourcedefinitions",
             register::<CustomResourceDefinition>,
+        )
+    },
+    Kind {
+        categories: &["api-extensions"],
+        namespaced: false,
+        ..kind(
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration",
+            "mutatingwebhookconfigurations",
+            register::<MutatingWebhookConfiguration>,
+        )
+    },
+    Kind {
+        categories: &["api-extensions"],
+        namespaced: false,
+        ..kind(
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration",
+            "validatingwebhookconfigurations",
+            register::<ValidatingWebhookConfiguration>,
         )
     },
 ];

@@ -31,9 +31,9 @@ struct World {
 }
 
 impl Resolver for World {
-    fn resolve(&self, namespace: &str, name: &str, port: u16, path: &str) -> Option<Uri> {
-        let base = self.services.get(&format!("{namespace}/{name}:{port}"))?;
-        Some(format!("{}{}", base.to_string().trim_end_matches('/'), path).parse().unwrap())
+    fn resolve(&self, namespace: &str, name: &str, port: u16, path: &str) -> Result<Uri, Unresolved> {
+        let base = self.services.get(&format!("{namespace}/{name}:{port}")).ok_or(Unresolved::NotFound)?;
+        Ok(format!("{}{}", base.to_string().trim_end_matches('/'), path).parse().unwrap())
     }
 }
 

@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	admission "k8s.io/api/admissionregistration/v1"
 	autoscaling "k8s.io/api/autoscaling/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
@@ -38,6 +39,8 @@ var roots = []struct {
 	{"events.k8s.io/v1", events.Event{}},
 	{"coordination.k8s.io/v1", coordination.Lease{}},
 	{"apiextensions.k8s.io/v1", extensions.CustomResourceDefinition{}},
+	{"admissionregistration.k8s.io/v1", admission.MutatingWebhookConfiguration{}},
+	{"admissionregistration.k8s.io/v1", admission.ValidatingWebhookConfiguration{}},
 	{"autoscaling/v1", autoscaling.Scale{}},
 	{"*", meta.DeleteOptions{}},
 }

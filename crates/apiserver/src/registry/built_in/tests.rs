@@ -37,6 +37,8 @@ fn names_and_scopes_are_those_of_kubernetes() {
         "events.k8s.io/v1 Event events event [ev] [] namespaced -",
         "coordination.k8s.io/v1 Lease leases lease [] [] namespaced -",
         "apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions customresourcedefinition [crd,crds] [api-extensions] cluster status",
+        "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations mutatingwebhookconfiguration [] [api-extensions] cluster -",
+        "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations validatingwebhookconfiguration [] [api-extensions] cluster -",
     ];
     assert_eq!(table, expected);
 }
