@@ -228,7 +228,8 @@ impl Resolver for Services<'_> {
         let table = GroupResource::new("", "services");
         let found = self.0.store.get(&table, &ObjectKey::new(namespace, name));
         let service = found.ok_or(Unresolved::NotFound)?.value();
-        let host = service["spec"]["externalName"].as_str().filter(|_| service["spec"]["type"] == "ExternalName");
+        let host =
+            service["spec"]["externalName"].as_str().filter(|_| service["spec"]["type"] == "ExternalName");
         let url = host.map(|host| format!("https://{host}:{port}{path}"));
         url.and_then(|url| url.parse().ok()).ok_or(Unresolved::NoWay)
     }
