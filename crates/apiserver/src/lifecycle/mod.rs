@@ -186,42 +186,44 @@ pub(crate) fn start(shared: Weak<Shared>) -> Queue {
     let queue = Queue(Arc::default());
     let started = queue.clone();
     tokio::spawn(async move {
-        // Each turn holds the server only while there is work, so that the last clone can go.
+        // Each item is a task of its own: a fault in one must not end the work for all planes.
+        let mut tasks = JoinSet::new();
+        // The server is not there before the first notice, and nothing is due before it.
+        queue.0.woken.notified().await;
+        // Only work holds the server, so that the last clone can go.
         while let Some(shared) = shared.upgrade() {
-            let asks = |plane: &PlaneName| {
-                let plane = shared.planes.find(plane);
-                plane.is_some_and(|plane| !plane.chain(&shared.hooks).is_empty())
-            };
-            let Turn { batch, apart } = queue.0.take(BATCH, asks);
-            for (plane, items) in apart {
-                let (shared, busy) = (shared.clone(), Busy(queue.clone(), plane));
-                tokio::spawn(async move {
-                    let _busy = busy;
-                    work_off(&shared, items, ASKING).await;
-                });
-            }
-            if batch.is_empty() {
-                drop(shared);
-                queue.0.woken.notified().await;
-            } else {
-                work_off(&shared, batch, BATCH).await;
+            begin(&shared, &queue, &mut tasks);
+            drop(shared);
+            tokio::select! {
+                biased;
+                Some(done) = tasks.join_next() => ended(done),
+                () = queue.0.woken.notified() => {}
             }
         }
     });
     started
 }
 
-/// Works on all of `items`, so many at once.
-async fn work_off(shared: &Arc<Shared>, items: impl IntoIterator<Item = Item>, at_once: usize) {
-    // Each item is a task of its own: a fault in one must not end the work for the others.
-    let mut tasks = JoinSet::new();
-    let ended = |done: Result<(), tokio::task::JoinError>| {
-        if let Err(error) = done {
-            tracing::error!(%error, "background work failed");
-        }
+/// Begins with what is due, as far as there is room.
+fn begin(shared: &Arc<Shared>, queue: &Queue, tasks: &mut JoinSet<()>) {
+    let asks = |plane: &PlaneName| {
+        let plane = shared.planes.find(plane);
+        plane.is_some_and(|plane| !plane.chain(&shared.hooks).is_empty())
     };
+    let Turn { batch, apart } = queue.0.take(BATCH - tasks.len().min(BATCH), asks);
+    for item in batch {
+        tasks.spawn(work(shared.clone(), item));
+    }
+    for (plane, items) in apart {
+        tokio::spawn(work_apart(shared.clone(), Busy(queue.clone(), plane), items));
+    }
+}
+
+/// Works on items of a plane in which hooks are asked.
+async fn work_apart(shared: Arc<Shared>, busy: Busy, items: BTreeSet<Item>) {
+    let mut tasks = JoinSet::new();
     for item in items {
-        if tasks.len() >= at_once
+        if tasks.len() == ASKING
             && let Some(done) = tasks.join_next().await
         {
             ended(done);
@@ -230,6 +232,13 @@ async fn work_off(shared: &Arc<Shared>, items: impl IntoIterator<Item = Item>, a
     }
     while let Some(done) = tasks.join_next().await {
         ended(done);
+    }
+    drop(busy);
+}
+
+fn ended(done: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = done {
+        tracing::error!(%error, "background work failed");
     }
 }
 
