@@ -8,7 +8,7 @@
 //! ([`Options`]).
 //!
 //! Start reading at [`ApiServer`]; then follow a request inwards: `http` (paths, negotiation, streams), `verbs` (get to
-//! deletecollection), `admission` (what happens to an object on its way in), `registry` (built-in kinds and CRDs), `store` (objects
+//! deletecollection), `admission` (what happens to an object on its way in), `hooks` (who else is asked), `registry` (built-in kinds and CRDs), `store` (objects
 //! and history), `planes`. `lifecycle` does in the background what the API promises: garbage collection, namespaces, CRDs.
 //!
 //! ```

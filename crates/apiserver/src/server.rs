@@ -9,8 +9,10 @@ use crate::auth::service_accounts::Signer;
 use crate::auth::{Identity, Tokens};
 use crate::authz::RBAC;
 use crate::clock::{Clock, Random, SystemClock};
+use crate::hooks::Hook;
 use crate::http::{NetworkService, PlaneRoute, PlaneService};
 use crate::lifecycle;
+use crate::planes::hooks::ServerHooks;
 use crate::planes::{Plane, PlaneError, PlaneName, PlaneTemplate, Planes, TemplateError};
 use crate::registry::Definitions;
 use crate::store::{CommitError, Event, Revisions, Storage, StorageError, Write};
@@ -48,6 +50,7 @@ pub(crate) struct Shared {
     /// Signs the tokens of service accounts.
     pub(crate) signer: Signer,
     pub(crate) planes: Planes,
+    pub(crate) hooks: ServerHooks,
     pub(crate) lifecycle: lifecycle::Queue,
     /// Where planes are kept; none in memory.
     pub(crate) storage: Option<Storage>,
@@ -82,6 +85,7 @@ impl Shared {
         if is_rbac {
             plane.forget_policy();
         }
+        plane.follow_hooks(&resource, &self.hooks);
         self.lifecycle.notice(plane, &resource, &event, self.options.clock.now());
         Ok(event)
     }
@@ -115,6 +119,7 @@ impl ApiServer {
 
     fn with(options: Options, revisions: Arc<Revisions>, storage: Option<Storage>, signer: Signer) -> Self {
         Self(Arc::new_cyclic(|weak| Shared {
+            hooks: ServerHooks::new(options.clock.clone()),
             options,
             revisions,
             definitions: Definitions::default(),
@@ -172,6 +177,15 @@ impl ApiServer {
             dropped.map_err(|source| PlaneError::NotDurable(name.clone(), source))?;
         }
         Ok(existed)
+    }
+
+    /// Asks `hook` about writes to all planes, present and future, from now on; [`Hook::in_plane`] limits it to some.
+    ///
+    /// Hooks in this process are asked in the order in which they were added, before the webhooks of the plane. They are not
+    /// asked about what a new plane starts with, nor about what the server does to keep its own books: see
+    /// [`hooks`](crate::hooks).
+    pub fn add_hook(&self, hook: Arc<dyn Hook>) {
+        self.0.hooks.add(hook);
     }
 
     /// The bearer tokens that are accepted over the network.

@@ -229,7 +229,8 @@ impl Query {
             Some(manager) => manager.to_owned(),
             None => user_agent(headers),
         };
-        Ok(WriteOptions { manager, dry_run: self.dry_run()?, validation, part, duplicates })
+        let named_manager = self.get("fieldManager").unwrap_or_default().to_owned();
+        Ok(WriteOptions { manager, named_manager, dry_run: self.dry_run()?, validation, part, duplicates })
     }
 
     /// The manager of an apply must be named.

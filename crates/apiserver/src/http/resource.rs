@@ -71,7 +71,7 @@ where
         return exchange.review(place, &body::read(&parts.headers, request_body).await?);
     }
     let key = place.name.map(|name| ObjectKey::new(place.namespace.unwrap_or_default(), name));
-    match (&parts.method, key, part) {
+    let answer = match (&parts.method, key, part) {
         (&Method::GET, None, Part::Main) => exchange.list_or_watch(place),
         (&Method::GET, Some(_), Part::Main) if exchange.query.is_watch()? => exchange.watch(place),
         (&Method::GET, Some(key), Part::Scale) => exchange.object(&verbs::get_scale(&exchange.target, &key)?),
@@ -94,7 +94,8 @@ where
                 _ => Err(not_allowed()),
             }
         }
-    }
+    };
+    respond::noted(answer, exchange.target.said.take())
 }
 
 /// Answers a request for a token of a service account.

@@ -53,7 +53,7 @@ impl PlaneTemplate {
             let found = storage.take_plane(plane.name().as_str()).await;
             let found = found.map_err(|source| PlaneError::NotDurable(plane.name().clone(), source))?;
             if let Some(found) = found {
-                plane.restore(found, &shared.definitions)?;
+                plane.restore(found, &shared.definitions, &shared.hooks)?;
             }
         }
         for namespace in NAMESPACES {
@@ -77,7 +77,8 @@ async fn put(shared: &Arc<Shared>, plane: &Arc<Plane>, object: Value) -> Result<
     let kind = object["kind"].as_str().unwrap_or_default();
     let made = match registry.find_kind(api_version, kind) {
         Some(resource) => {
-            let target = verbs::Target::new(shared, plane, resource, Arc::new(Identity::server()));
+            // Hooks judge what is done to a plane; this makes it, before anybody can see it.
+            let target = verbs::Target::new(shared, plane, resource, Arc::new(Identity::server())).unasked();
             verbs::create(&target, None, object, &WriteOptions::by("apiserver")).await
         }
         None => Err(ApiError::NoSuchPath),

@@ -8,6 +8,9 @@ mod tests;
 
 use std::sync::{Arc, LazyLock};
 
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::authentication::v1::{SelfSubjectReview, TokenRequest, TokenReview};
 use k8s_openapi::api::authorization::v1::{
     LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
@@ -205,6 +208,26 @@ const KINDS: &[Kind] = &[
             "LocalSubjectAccessReview",
             "localsubjectaccessreviews",
             register::<LocalSubjectAccessReview>,
+        )
+    },
+    Kind {
+        categories: &["api-extensions"],
+        namespaced: false,
+        ..kind(
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration",
+            "mutatingwebhookconfigurations",
+            register::<MutatingWebhookConfiguration>,
+        )
+    },
+    Kind {
+        categories: &["api-extensions"],
+        namespaced: false,
+        ..kind(
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration",
+            "validatingwebhookconfigurations",
+            register::<ValidatingWebhookConfiguration>,
         )
     },
 ];

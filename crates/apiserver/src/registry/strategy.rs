@@ -2,6 +2,7 @@
 
 mod network;
 mod pod;
+mod webhooks;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,6 +13,7 @@ use super::{APIEXTENSIONS, Registry, crd, events};
 use crate::authz::{self, RBAC, RbacKind, Refusal};
 use crate::error::{ApiError, Result, Subject};
 use crate::field_error::{FieldError, FieldErrorType};
+use crate::hooks::{Configuration, ConfigurationKind};
 use crate::meta::NameRule;
 use crate::store::GroupResource;
 use crate::verbs::Target;
@@ -31,6 +33,7 @@ enum Kind {
     Lease,
     Crd,
     Rbac(RbacKind),
+    Webhooks(ConfigurationKind),
     Other,
 }
 
@@ -44,7 +47,8 @@ fn kind(table: &GroupResource) -> Kind {
         ("", "services") => Kind::Service,
         ("coordination.k8s.io", "leases") => Kind::Lease,
         (APIEXTENSIONS, "customresourcedefinitions") => Kind::Crd,
-        (group, resource) => RbacKind::of(group, resource).map_or(Kind::Other, Kind::Rbac),
+        (RBAC, resource) => RbacKind::of(RBAC, resource).map_or(Kind::Other, Kind::Rbac),
+        _ => ConfigurationKind::of(table).map_or(Kind::Other, Kind::Webhooks),
     }
 }
 
@@ -61,7 +65,7 @@ pub(crate) fn name_rule(def: &Definition) -> NameRule {
 /// Whether an update may leave out the resource version it was decided from. Kinds by which clients agree among
 /// each other do not allow that.
 pub(crate) fn allows_unconditional_update(target: &Target) -> bool {
-    let counts = !matches!(kind(&target.resource.table), Kind::Lease | Kind::Crd);
+    let counts = !matches!(kind(&target.resource.table), Kind::Lease | Kind::Crd | Kind::Webhooks(_));
     target.resource.def.built_in && counts && target.resource.table.resource != "serviceaccounts"
 }
 
@@ -72,7 +76,8 @@ pub(crate) fn status_carries_metadata(target: &Target) -> bool {
 
 /// Whether objects of this kind count their desired states.
 pub(crate) fn has_generation(target: &Target) -> bool {
-    !target.resource.def.built_in || matches!(kind(&target.resource.table), Kind::Crd | Kind::Pod)
+    let counts = matches!(kind(&target.resource.table), Kind::Crd | Kind::Pod | Kind::Webhooks(_));
+    !target.resource.def.built_in || counts
 }
 
 /// Whether anything but metadata and (if it is kept apart) status differs.
@@ -109,6 +114,7 @@ pub(crate) fn before_create(target: &Target, object: &mut Value, now: &str) {
             object["status"] = crd::accepted_names_status(object, now);
         }
         Kind::Rbac(kind) => authz::set_defaults(kind, object),
+        Kind::Webhooks(kind) => webhooks::defaults(kind, object),
         Kind::ConfigMap | Kind::Event | Kind::Lease | Kind::Other => {}
     }
 }
@@ -137,6 +143,7 @@ pub(crate) fn before_update(target: &Target, before: &Value, object: &mut Value,
             }
         }
         Kind::Rbac(kind) => authz::set_defaults(kind, object),
+        Kind::Webhooks(kind) => webhooks::defaults(kind, object),
         Kind::ConfigMap | Kind::Event | Kind::Lease | Kind::Other => {}
     }
 }
@@ -228,6 +235,7 @@ pub(crate) fn validate(target: &Target, before: Option<&Value>, object: &Value) 
         Kind::Service => network::validate_service(target, before, object, &mut errors),
         Kind::Crd => errors.extend(validate_crd(target, before, object)),
         Kind::Rbac(kind) => errors.extend(authz::validate(kind, object, before)),
+        Kind::Webhooks(kind) => errors.extend(Configuration::compile(kind, object).err().unwrap_or_default()),
         Kind::Namespace | Kind::Other => {}
     }
     errors

@@ -16,7 +16,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
+use tokio::time::{Duration, Instant};
 
+use crate::admission::hooks::Said;
 use crate::auth::Identity;
 use crate::authz::{Attributes, ResourceAttributes};
 use crate::error::{ApiError, Result, Subject};
@@ -39,6 +41,9 @@ const MAX_ATTEMPTS: usize = 100;
 /// The largest object that is kept. Many patches could make one larger than any request.
 const MAX_OBJECT: usize = 3 << 20;
 
+/// How long a request may wait for hooks in all, as long as Kubernetes gives it.
+const REQUEST_TIME: Duration = Duration::from_secs(60);
+
 /// What a verb acts on, and for whom.
 #[derive(Clone)]
 pub(crate) struct Target {
@@ -48,6 +53,12 @@ pub(crate) struct Target {
     pub(crate) resource: Arc<Resource>,
     /// Who asks.
     pub(crate) identity: Arc<Identity>,
+    /// Whether hooks are asked.
+    pub(crate) asks: bool,
+    /// When hooks must have answered.
+    pub(crate) deadline: Instant,
+    /// What hooks say beside yes and no.
+    pub(crate) said: Said,
 }
 
 impl Target {
@@ -58,7 +69,28 @@ impl Target {
         identity: Arc<Identity>,
     ) -> Self {
         let (shared, plane, resource) = (shared.clone(), plane.clone(), resource.clone());
-        Self { registry: plane.registry(), shared, plane, resource, identity }
+        Self {
+            registry: plane.registry(),
+            shared,
+            plane,
+            resource,
+            identity,
+            asks: true,
+            deadline: Instant::now() + REQUEST_TIME,
+            said: Said::default(),
+        }
+    }
+
+    /// The same without asking hooks: for what the server does to keep its own books.
+    #[must_use]
+    pub(crate) fn unasked(self) -> Self {
+        Self { asks: false, ..self }
+    }
+
+    /// The same as if it began now: for one of many writes that nobody waits for.
+    #[must_use]
+    pub(crate) fn anew(&self) -> Self {
+        Self { deadline: Instant::now() + REQUEST_TIME, said: Said::default(), ..self.clone() }
     }
 
     /// The object that an error speaks of, by resource.
@@ -228,6 +260,8 @@ impl Part {
 pub(crate) struct WriteOptions {
     /// Who owns the fields that are written.
     pub(crate) manager: String,
+    /// The manager that the client named; empty if it named none.
+    pub(crate) named_manager: String,
     /// Decide and answer, but write nothing.
     pub(crate) dry_run: bool,
     /// What happens to unknown fields.

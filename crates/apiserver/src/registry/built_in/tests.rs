@@ -47,6 +47,8 @@ fn names_and_scopes_are_those_of_kubernetes() {
         "authorization.k8s.io/v1 SelfSubjectAccessReview selfsubjectaccessreviews selfsubjectaccessreview [] [] cluster -",
         "authorization.k8s.io/v1 SelfSubjectRulesReview selfsubjectrulesreviews selfsubjectrulesreview [] [] cluster -",
         "authorization.k8s.io/v1 LocalSubjectAccessReview localsubjectaccessreviews localsubjectaccessreview [] [] namespaced -",
+        "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations mutatingwebhookconfiguration [] [api-extensions] cluster -",
+        "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations validatingwebhookconfiguration [] [api-extensions] cluster -",
     ];
     assert_eq!(table, expected);
 }
