@@ -275,7 +275,7 @@ async fn process(shared: &Arc<Shared>, plane: &Arc<Plane>, item: &Item) -> Resul
     let Some(resource) = registry.find_table(&item.resource) else { return Ok(()) };
     let target = Target::new(shared, plane, resource, Arc::new(Identity::server()));
     if *item == Item::aggregation(&item.plane) {
-        return roles::aggregate(&target).await;
+        return roles::aggregate(&target.unasked()).await;
     }
     let Some(object) = plane.store.get(&item.resource, &item.key) else { return Ok(()) };
     if item.expired_at == Some(object.revision) {
