@@ -135,10 +135,20 @@ impl std::fmt::Debug for Disk {
 }
 
 impl Disk {
-    /// Opens the store in a folder, or makes one.
+    /// Opens the store in a folder, or makes one, and reads everything.
     pub(super) fn open(path: &Path, faults: Faults) -> Result<(Self, Recovered), StorageError> {
+        let mut disk = Self::open_unread(path, faults)?;
+        let engine = disk.take_engine()?;
+        let recovered = disk.recover(&engine)?;
+        disk.engine = Some(engine);
+        Ok((disk, recovered))
+    }
+
+    /// Opens the store in a folder, or makes one.
+    pub(super) fn open_unread(path: &Path, faults: Faults) -> Result<Self, StorageError> {
+        let file_error = |source| StorageError::File { path: path.to_owned(), source };
         format::check(path)?;
-        files::make_folder(path).map_err(|source| StorageError::File { path: path.to_owned(), source })?;
+        files::make_folder(path).map_err(file_error)?;
         format::stamp(path)?;
         let key_file = path.join(seal::KEY_FILE);
         let key = match Key::read(&key_file)? {
@@ -151,11 +161,9 @@ impl Disk {
                 key
             }
         };
-        let disk = Self { path: path.to_owned(), engine: None, sealer: Sealer::new(&key), faults };
         let engine = Engine::open(&path.join(OBJECTS)).map_err(StorageError::Engine)?;
-        files::sync_folder(path).map_err(|source| StorageError::File { path: path.to_owned(), source })?;
-        let recovered = disk.recover(&engine)?;
-        Ok((Self { engine: Some(engine), ..disk }, recovered))
+        files::sync_folder(path).map_err(file_error)?;
+        Ok(Self { path: path.to_owned(), engine: Some(engine), sealer: Sealer::new(&key), faults })
     }
 
     fn damaged(&self, what: impl Into<String>) -> StorageError {

@@ -52,7 +52,7 @@ pub fn of_folder<W: Write>(
     if !folder.join(disk::OBJECTS).is_dir() {
         return Err(BackupError::NoStore(folder.to_owned()));
     }
-    let (mut disk, _) = Disk::open(folder, Faults::default())?;
+    let mut disk = Disk::open_unread(folder, Faults::default())?;
     let (view, key) = disk.view()?;
     of_view(&view, key, clock.now(), writer)
 }
