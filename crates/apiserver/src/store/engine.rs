@@ -11,6 +11,9 @@ use std::time::Duration;
 use fjall::{
     Database, Iter, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable as _, Snapshot,
 };
+use parking_lot::Mutex;
+
+use super::reclaim::Reclaim;
 
 /// Objects live in memory: the engine's own caches are kept small.
 const CACHE_BYTES: u64 = 4 << 20;
@@ -31,6 +34,7 @@ pub(super) struct Engine {
     database: Database,
     keyspace: Keyspace,
     closed: Arc<AtomicBool>,
+    reclaim: Mutex<Reclaim>,
 }
 
 impl Engine {
@@ -39,7 +43,7 @@ impl Engine {
             Database::builder(path).cache_size(CACHE_BYTES).max_journaling_size(JOURNAL_BYTES).open()?;
         let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
         let keyspace = database.keyspace("objects", options)?;
-        Ok(Self { database, keyspace, closed: Arc::default() })
+        Ok(Self { database, keyspace, closed: Arc::default(), reclaim: Mutex::default() })
     }
 
     pub(super) fn get(&self, key: &[u8]) -> fjall::Result<Option<fjall::UserValue>> {
@@ -52,12 +56,20 @@ impl Engine {
 
     /// An empty batch, on disk when it is committed.
     pub(super) fn batch(&self) -> Batch<'_> {
-        Batch { inner: self.database.batch().durability(Some(PersistMode::SyncData)), engine: self }
+        Batch {
+            inner: self.database.batch().durability(Some(PersistMode::SyncData)),
+            engine: self,
+            removals: 0,
+        }
     }
 
     /// An empty batch that is on disk when [`Engine::sync`] has been called.
     pub(super) fn unsynced_batch(&self) -> Batch<'_> {
-        Batch { inner: self.database.batch().durability(Some(PersistMode::Buffer)), engine: self }
+        Batch {
+            inner: self.database.batch().durability(Some(PersistMode::Buffer)),
+            engine: self,
+            removals: 0,
+        }
     }
 
     pub(super) fn sync(&self) -> fjall::Result<()> {
@@ -98,6 +110,7 @@ impl Drop for Engine {
 pub(super) struct Batch<'a> {
     inner: OwnedWriteBatch,
     engine: &'a Engine,
+    removals: usize,
 }
 
 impl Batch<'_> {
@@ -107,11 +120,15 @@ impl Batch<'_> {
 
     pub(super) fn remove(&mut self, key: impl Into<fjall::UserKey>) {
         self.inner.remove(&self.engine.keyspace, key);
+        self.removals += 1;
     }
 
     pub(super) fn commit(self) -> fjall::Result<()> {
+        let Engine { keyspace, closed, reclaim, .. } = self.engine;
         self.engine.wait_for_background()?;
-        self.inner.commit()
+        self.inner.commit()?;
+        reclaim.lock().removed(self.removals, keyspace, closed);
+        Ok(())
     }
 }
 

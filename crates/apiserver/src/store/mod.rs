@@ -14,6 +14,7 @@ mod journal;
 mod key;
 pub mod life;
 mod object;
+mod reclaim;
 mod seal;
 mod table;
 mod value;
@@ -541,5 +542,7 @@ impl Storage {
     }
 }
 
+#[cfg(test)]
+mod growth_tests;
 #[cfg(test)]
 mod tests;
