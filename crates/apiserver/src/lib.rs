@@ -59,4 +59,4 @@ pub use http::{Body, ListenError, NetworkService, PlaneRoute, PlaneService, Tls,
 pub use pki::{Authority, Issued, PkiError};
 pub use planes::{Plane, PlaneError, PlaneName, PlaneTemplate, TemplateError};
 pub use server::{ApiServer, Options};
-pub use store::{GroupResource, StorageError};
+pub use store::{GroupResource, StorageError, backup};

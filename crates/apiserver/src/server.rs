@@ -15,7 +15,8 @@ use crate::lifecycle;
 use crate::planes::hooks::ServerHooks;
 use crate::planes::{Plane, PlaneError, PlaneName, PlaneTemplate, Planes, TemplateError};
 use crate::registry::Definitions;
-use crate::store::{CommitError, Event, Revisions, Storage, StorageError, Write};
+use crate::store::backup::{BackupError, BackupSummary};
+use crate::store::{CommitError, Event, Revisions, Storage, StorageError, Write, life};
 
 /// How a server is set up.
 #[derive(Clone)]
@@ -105,14 +106,14 @@ impl ApiServer {
     /// A server without planes, whose planes are kept in memory. Must be called inside a Tokio runtime: garbage
     /// collection runs as a task of it, and ends with the last clone of the server.
     pub fn new(options: Options) -> Self {
-        let first = u64::try_from(options.clock.now().as_microsecond()).unwrap_or(0);
+        let first = life::first(options.clock.now());
         Self::with(options, Arc::new(Revisions::starting_at(first)), None, Signer::generate())
     }
 
     /// A server whose planes are kept in a folder. Those that are there already are found again when they are
     /// created anew; [`ApiServer::found_planes`] names them.
     pub fn open(options: Options, folder: &Path) -> Result<Self, StorageError> {
-        let (storage, revisions) = Storage::open(folder)?;
+        let (storage, revisions) = Storage::open(folder, options.clock.now())?;
         let signer = Signer::open(&folder.join("service-accounts.key"))?;
         Ok(Self::with(options, revisions, Some(storage), signer))
     }
@@ -186,6 +187,18 @@ impl ApiServer {
     /// [`hooks`](crate::hooks).
     pub fn add_hook(&self, hook: Arc<dyn Hook>) {
         self.0.hooks.add(hook);
+    }
+
+    /// Backs up all planes to a writer, as they are at one revision when this is called, and returns the writer, to be
+    /// synced or closed. Reading and writing of objects goes on meanwhile; the server takes its part from disk, not from memory.
+    /// Secrets in a backup are encrypted with the key in the file `secrets.key` of the server's folder, which is not part
+    /// of it. [`backup::restore`](crate::backup::restore) is the way back.
+    pub async fn backup<W: std::io::Write + Send + 'static>(
+        &self,
+        writer: W,
+    ) -> Result<(BackupSummary, W), BackupError> {
+        let storage = self.0.storage.as_ref().ok_or(BackupError::InMemory)?;
+        storage.backup(self.0.options.clock.now(), writer).await
     }
 
     /// The bearer tokens that are accepted over the network.
