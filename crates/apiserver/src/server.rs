@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::audit;
 use crate::auth::{Identity, Tokens};
 use crate::clock::{Clock, Random, SystemClock};
 use crate::http::{NetworkService, PlaneRoute, PlaneService};
 use crate::lifecycle;
+use crate::limits::{Gate, Limits};
 use crate::planes::{Plane, PlaneError, PlaneName, PlaneTemplate, Planes, TemplateError};
 use crate::registry::Definitions;
 use crate::store::{CommitError, Event, Revisions, Storage, StorageError, Write};
@@ -24,6 +26,10 @@ pub struct Options {
     pub root_plane: PlaneName,
     /// Further path prefixes that lead to planes, beside `/planes/<name>/…`.
     pub routes: Vec<PlaneRoute>,
+    /// What clients may take of the server.
+    pub limits: Limits,
+    /// Where it is written down who did what; nowhere by default.
+    pub audit: Option<Arc<dyn audit::Sink>>,
 }
 
 impl Default for Options {
@@ -33,6 +39,8 @@ impl Default for Options {
             random: Random::from_os(),
             root_plane: PlaneName::new("core").expect("a plain word is a plane name"),
             routes: Vec::new(),
+            limits: Limits::default(),
+            audit: None,
         }
     }
 }
@@ -45,6 +53,7 @@ pub(crate) struct Shared {
     pub(crate) tokens: Tokens,
     pub(crate) planes: Planes,
     pub(crate) lifecycle: lifecycle::Queue,
+    pub(crate) gate: Gate,
     /// Where planes are kept; none in memory.
     pub(crate) storage: Option<Storage>,
     /// Planes are made and dropped one at a time, so that a new one never meets what is left of its predecessor.
@@ -106,6 +115,7 @@ impl ApiServer {
 
     fn with(options: Options, revisions: Arc<Revisions>, storage: Option<Storage>) -> Self {
         Self(Arc::new_cyclic(|weak| Shared {
+            gate: Gate::new(&options.limits),
             options,
             revisions,
             definitions: Definitions::default(),

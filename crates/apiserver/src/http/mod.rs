@@ -5,6 +5,7 @@
 //! In-process requests ([`PlaneService`]) skip the first two: their plane and caller are fixed.
 
 mod body;
+mod handshakes;
 mod json;
 mod listen;
 mod negotiate;
@@ -24,7 +25,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Method, Request, Response};
 
+use crate::audit::Trail;
 use crate::auth::Identity;
+use crate::authz::{self, ResourcePath};
 use crate::error::{ApiError, Result, Subject};
 use crate::planes::{Plane, PlaneName};
 use crate::registry::definition::GroupVersion;
@@ -63,15 +66,19 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let Self { server, plane, identity } = self.clone();
+        let Self { server: ApiServer(shared), plane, identity } = self.clone();
         Box::pin(async move {
-            let (parts, body) = request.into_parts();
-            let path = parts.uri.path().to_owned();
-            let answer = match server.0.planes.find(&plane) {
-                Some(plane) => in_plane(&server.0, &plane, identity, &path, &parts, body).await,
+            let (mut parts, body) = request.into_parts();
+            let open = Trail::start(&shared.options, &mut parts);
+            Trail::of(&parts).caller(&identity);
+            let answer = match shared.planes.find(&plane) {
+                Some(plane) => {
+                    let path = parts.uri.path().to_owned();
+                    limited(&shared, plane, identity, path, parts, body).await
+                }
                 None => Err(ApiError::NoSuchPath),
             };
-            Ok(answer.unwrap_or_else(|error| respond::error(&error)))
+            Ok(open.answer(answer, respond::error))
         })
     }
 }
@@ -104,9 +111,15 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let shared = self.0.0.clone();
         Box::pin(async move {
-            let (parts, body) = request.into_parts();
-            let answer = authenticated(&shared, &parts, body).await;
-            Ok(answer.unwrap_or_else(|error| respond::error(&error)))
+            let (mut parts, body) = request.into_parts();
+            // Probes have no credentials, wait for nobody and are nothing that anyone did.
+            let is_probe = matches!(parts.uri.path(), "/healthz" | "/livez" | "/readyz");
+            if is_probe && parts.method == Method::GET {
+                return Ok(respond::text("ok"));
+            }
+            let open = Trail::start(&shared.options, &mut parts);
+            let answer = authenticated(&shared, parts, body).await;
+            Ok(open.answer(answer, respond::error))
         })
     }
 }
@@ -114,7 +127,7 @@ where
 /// Answers a request whose plane is named by its path and whose caller by its token.
 async fn authenticated<B>(
     shared: &Arc<Shared>,
-    parts: &http::request::Parts,
+    parts: http::request::Parts,
     body: B,
 ) -> Result<Response<Body>>
 where
@@ -122,11 +135,8 @@ where
     B::Data: Send,
     B::Error: std::fmt::Display,
 {
-    let path = parts.uri.path();
-    if matches!(path, "/healthz" | "/livez" | "/readyz") && parts.method == Method::GET {
-        return Ok(respond::text("ok"));
-    }
-    let (name, rest) = route::plane_of(&shared.options, path);
+    let trail = Trail::of(&parts);
+    let (name, rest) = route::plane_of(&shared.options, parts.uri.path());
     let token = parts
         .headers
         .get(http::header::AUTHORIZATION)
@@ -134,14 +144,13 @@ where
         .and_then(|value| value.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, token)| token.trim());
+    let holder = shared.tokens.identify(token).ok_or(ApiError::Unauthorized)?;
+    trail.caller(&holder.identity);
     // A name that no plane can have is answered like a plane that the caller may not enter.
-    let identity = match (&name, shared.tokens.identify(token)) {
-        (_, None) => return Err(ApiError::Unauthorized),
-        (Some(name), Some(holder)) if holder.opens(name) => holder.identity,
-        _ => return Err(refused()),
-    };
-    let plane = name.and_then(|name| shared.planes.find(&name)).ok_or(ApiError::NoSuchPath)?;
-    in_plane(shared, &plane, identity, rest, parts, body).await
+    let name = name.filter(|name| holder.opens(name)).ok_or_else(refused)?;
+    let plane = shared.planes.find(&name).ok_or(ApiError::NoSuchPath)?;
+    let rest = rest.to_owned();
+    limited(shared, plane, holder.identity, rest, parts, body).await
 }
 
 /// The one answer for every plane that a token does not open, whether it exists or not.
@@ -149,6 +158,62 @@ fn refused() -> ApiError {
     let message = "forbidden: the credentials are not valid for this control plane".to_owned();
     ApiError::Forbidden { subject: Subject::default(), message, causes: Vec::new() }
 }
+
+/// Answers a request to a plane within the limits of its caller; `path` is relative to the plane.
+async fn limited<B>(
+    shared: &Arc<Shared>,
+    plane: Arc<Plane>,
+    identity: Identity,
+    path: String,
+    parts: http::request::Parts,
+    body: B,
+) -> Result<Response<Body>>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    describe(&Trail::of(&parts), &plane, &identity, &path, &parts);
+    let (name, caller) = (plane.name().clone(), identity.clone());
+    let work = {
+        let shared = shared.clone();
+        async move { in_plane(&shared, &plane, identity, &path, &parts, body).await }
+    };
+    shared.gate.request(&name, &caller, work).await
+}
+
+/// Notes what a request asks, whatever becomes of it.
+fn describe(trail: &Trail, plane: &Plane, identity: &Identity, path: &str, parts: &http::request::Parts) {
+    if !trail.is_kept() {
+        return;
+    }
+    trail.plane(plane.name());
+    let segments = route::segments(path).unwrap_or_default();
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let resource = route::resource_segments(&segments)
+        .and_then(|(group, version, rest)| route::place(rest).ok().map(|place| (group, version, place)));
+    let (caller, method) = (identity.as_caller(), parts.method.as_str());
+    trail.request(&match resource {
+        Some((group, version, place)) => {
+            let asked = ResourcePath {
+                group,
+                version,
+                resource: place.plural,
+                subresource: place.subresource,
+                namespace: place.namespace,
+                name: place.name,
+                watch: query::Query::parse(parts.uri.query()).is_watch().unwrap_or(false),
+                selected_name: None,
+            };
+            authz::resource_request(caller, method, &asked)
+        }
+        None => authz::path_request(caller, method, path),
+    });
+}
+
+/// Where a request comes from. Found among its extensions if it came over a network: [`serve`] puts it there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub std::net::SocketAddr);
 
 /// Answers a request to a plane; `path` is relative to it.
 async fn in_plane<B>(

@@ -5,6 +5,7 @@
 //! order; a list's revision is such that a watch from it misses nothing. A plane that is made from a
 //! template shares the template's tables until it writes to them.
 
+mod bell;
 mod disk;
 mod journal;
 mod key;
@@ -18,6 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
+use bell::Bell;
 use disk::{Disk, Faults};
 pub use disk::{Found, StorageError};
 use journal::{Journal, Staged};
@@ -106,7 +108,7 @@ struct State {
     tables: BTreeMap<Arc<GroupResource>, Arc<Table>>,
     dependents: Arc<Dependents>,
     /// Wakes the watchers of a resource; made when the first one comes.
-    wakers: BTreeMap<Arc<GroupResource>, watch::Sender<()>>,
+    wakers: BTreeMap<Arc<GroupResource>, Bell>,
     /// The revision of the newest change that is shown. Every later one of this plane is above it.
     last: u64,
     dropped: bool,
@@ -181,10 +183,10 @@ impl State {
         let event = Arc::make_mut(table).record(object, delete);
         index_owners(&mut self.dependents, resource, &event);
         if let Some(waker) = self.wakers.get(resource) {
-            if waker.receiver_count() == 0 {
+            if waker.is_idle() {
                 self.wakers.remove(resource);
             } else {
-                waker.send_replace(());
+                waker.ring();
             }
         }
         event
@@ -343,8 +345,7 @@ impl PlaneStore {
         if state.dropped {
             return watch::channel(()).1;
         }
-        let waker = state.wakers.entry(Arc::new(resource.clone())).or_insert_with(|| watch::channel(()).0);
-        waker.subscribe()
+        state.wakers.entry(Arc::new(resource.clone())).or_default().subscribe()
     }
 
     /// Objects that name `uid` as an owner.
@@ -414,7 +415,7 @@ impl PlaneStore {
             Draft::new(&value, fields).at(object.revision)
         });
         if let Some(waker) = state.wakers.get(resource) {
-            waker.send_replace(());
+            waker.ring();
         }
     }
 

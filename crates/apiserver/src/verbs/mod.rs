@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use crate::auth::Identity;
 use crate::error::{ApiError, Result, Subject};
+use crate::limits::bounds;
 use crate::planes::Plane;
 use crate::registry::{Registry, Resource};
 use crate::server::Shared;
@@ -35,9 +36,6 @@ pub(crate) use update::update;
 /// loss means that another write got through, so this bounds unfairness, not progress.
 const MAX_ATTEMPTS: usize = 100;
 
-/// The largest object that is kept. Many patches could make one larger than any request.
-const MAX_OBJECT: usize = 3 << 20;
-
 /// What a verb acts on, and for whom.
 #[derive(Clone)]
 pub(crate) struct Target {
@@ -45,8 +43,7 @@ pub(crate) struct Target {
     pub(crate) plane: Arc<Plane>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) resource: Arc<Resource>,
-    /// Who asks: admission hooks and authorization see it.
-    #[expect(dead_code, reason = "authorization by identity reads it")]
+    /// Who asks: limits, admission hooks and authorization see it.
     pub(crate) identity: Identity,
 }
 
@@ -96,8 +93,8 @@ impl Target {
     ) -> Result<Option<Arc<Event>>> {
         self.resource.keep(&mut value);
         let draft = Draft::new(&value, &self.resource.stored_fields);
-        if draft.size() > MAX_OBJECT && !delete {
-            return Err(ApiError::TooLarge(MAX_OBJECT));
+        if draft.size() > bounds::OBJECT && !delete {
+            return Err(ApiError::TooLarge(bounds::OBJECT));
         }
         let write = Write { resource: self.resource.table.clone(), expect, draft, delete, guards };
         match self.shared.commit(&self.plane, write).await {
@@ -138,6 +135,14 @@ pub(crate) enum Served {
 }
 
 impl Served {
+    /// The name of the object.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Stored(object) => &object.meta.key.name,
+            Self::Value(value) => value["metadata"]["name"].as_str().unwrap_or_default(),
+        }
+    }
+
     /// JSON text.
     pub(crate) fn bytes(&self) -> Bytes {
         match self {

@@ -1,0 +1,1 @@
+//! The sink and the record.
