@@ -11,7 +11,7 @@ use crate::auth::Identity;
 const PLANE: &str = "control-plane/name";
 /// The annotation that says how long a request took, by its name in Kubernetes.
 const LATENCY: &str = "apiserver.latency.k8s.io/total";
-/// The annotation that says how many events are missing before this one.
+/// The annotation that says how many events are missing here.
 const LOST: &str = "audit/lost-events";
 
 /// When in the life of a request an event was made.
@@ -131,9 +131,9 @@ impl Event {
         }
     }
 
-    /// An event that stands for `count` lost ones before `next`.
-    pub(super) fn lost(count: u64, next: &Self) -> Self {
-        let mut event = Self::new(format!("lost-before-{}", next.id), next.at);
+    /// An event that stands for `count` lost ones, about the time `at`.
+    pub(super) fn lost(count: u64, at: Timestamp) -> Self {
+        let mut event = Self::new(format!("lost-{}", at.as_microsecond()), at);
         event.annotations.insert(LOST.to_owned(), count.to_string());
         event
     }

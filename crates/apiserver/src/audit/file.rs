@@ -1,7 +1,7 @@
 //! The audit log as a file of JSON lines.
 //!
 //! Guarantees: whoever records never waits: events go through a bounded buffer to a thread that writes them, and when it is full
-//! they are lost, counted, and the next event is preceded by one that says how many. The files are readable by
+//! they are lost, counted, and an event in their place says how many. The files are readable by
 //! their owner alone; a line is whole, or the last of a crash. What has been recorded is written when the sink is dropped.
 
 use std::fs::{File, OpenOptions};
@@ -12,6 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
+
+use jiff::Timestamp;
 
 use super::{Event, Sink};
 
@@ -66,7 +68,7 @@ impl FileSink {
         let log = Log::open(path, rotation).map_err(failed)?;
         let (sender, receiver) = sync_channel(buffer);
         let lost = Arc::new(AtomicU64::new(0));
-        let writer = Writer { log, lost: lost.clone(), failing: false };
+        let writer = Writer { log, lost: lost.clone(), last: Timestamp::UNIX_EPOCH, failing: false };
         let writer =
             std::thread::Builder::new().name("audit".to_owned()).spawn(move || writer.run(&receiver));
         Ok(Self { sender: Some(sender), lost, writer: Some(writer.map_err(failed)?) })
@@ -95,6 +97,8 @@ impl Drop for FileSink {
 struct Writer {
     log: Log,
     lost: Arc<AtomicU64>,
+    /// The time of the last event.
+    last: Timestamp,
     /// So that a full disk is told once, and not for each event.
     failing: bool,
 }
@@ -106,36 +110,38 @@ impl Writer {
                 Ok(event) => event,
                 // Nothing to do for the moment: what there is goes out.
                 Err(TryRecvError::Empty) => {
-                    let flushed = self.log.file.flush();
-                    self.noticed(flushed);
+                    self.write_out();
                     match events.recv() {
                         Ok(event) => event,
-                        Err(_) => return,
+                        Err(_) => return self.write_out(),
                     }
                 }
-                Err(TryRecvError::Disconnected) => {
-                    let flushed = self.log.file.flush();
-                    return self.noticed(flushed);
-                }
+                Err(TryRecvError::Disconnected) => return self.write_out(),
             };
-            self.write(&event);
+            self.last = event.at;
+            let written = self.tell_losses().and_then(|()| self.log.append(&event));
+            if written.is_err() {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+            }
+            self.noticed(written);
         }
     }
 
-    fn write(&mut self, event: &Event) {
-        let lost = self.lost.swap(0, Ordering::Relaxed);
-        let mut written = Ok(());
-        if lost > 0 {
-            written = self.log.append(&Event::lost(lost, event));
-            if written.is_err() {
-                self.lost.fetch_add(lost, Ordering::Relaxed);
-            }
-        }
-        let written = written.and_then(|()| self.log.append(event));
-        if written.is_err() {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
+    fn write_out(&mut self) {
+        let written = self.tell_losses().and_then(|()| self.log.file.flush());
         self.noticed(written);
+    }
+
+    fn tell_losses(&mut self) -> std::io::Result<()> {
+        let lost = self.lost.swap(0, Ordering::Relaxed);
+        if lost == 0 {
+            return Ok(());
+        }
+        let told = self.log.append(&Event::lost(lost, self.last));
+        if told.is_err() {
+            self.lost.fetch_add(lost, Ordering::Relaxed);
+        }
+        told
     }
 
     fn noticed(&mut self, result: std::io::Result<()>) {

@@ -162,7 +162,9 @@ async fn connection(
         .max_send_buf_size(SEND_BUFFER)
         .keep_alive_interval(PING_AFTER)
         .keep_alive_timeout(PING_TIME);
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    // Without upgrades, which nothing here needs: with them, the protocol would be read off the first bytes, for which
+    // there is no time limit.
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
     if let Err(error) = watcher.watch(connection.into_owned()).await {
         tracing::debug!(%peer, %error, "connection ended");
     }

@@ -7,6 +7,7 @@
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
+mod recorder;
 mod tls;
 mod widget;
 
@@ -23,6 +24,7 @@ use kube::{Client, CustomResourceExt as _};
 use serde_json::Value;
 use tokio::time::Instant;
 
+pub use recorder::Recorder;
 pub use tls::TlsServer;
 pub use widget::{Part, Widget, WidgetSpec, WidgetStatus, widget};
 
