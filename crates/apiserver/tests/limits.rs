@@ -320,14 +320,19 @@ async fn another_plane_is_served_during_a_flood_over_tls() {
 
 /// A TLS connection to a server, with nothing sent over it yet.
 async fn connect(tls: &TlsServer) -> tokio_rustls::client::TlsStream<TcpStream> {
+    connect_for(tls, "http/1.1").await
+}
+
+async fn connect_for(tls: &TlsServer, protocol: &str) -> tokio_rustls::client::TlsStream<TcpStream> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(tls.authority.as_bytes()).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
+    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
     let stream = TcpStream::connect(tls.address).await.unwrap();
     let name = ServerName::try_from("127.0.0.1").unwrap();
     tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
@@ -335,10 +340,14 @@ async fn connect(tls: &TlsServer) -> tokio_rustls::client::TlsStream<TcpStream> 
 
 /// Reads until the server hangs up.
 async fn rest(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
-    let mut text = Vec::new();
+    String::from_utf8(rest_of(stream).await).unwrap()
+}
+
+async fn rest_of(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Vec<u8> {
+    let mut bytes = Vec::new();
     // A connection may end without a word.
-    let _ = stream.read_to_end(&mut text).await;
-    String::from_utf8(text).unwrap()
+    let _ = stream.read_to_end(&mut bytes).await;
+    bytes
 }
 
 #[tokio::test]
@@ -350,8 +359,13 @@ async fn those_who_send_slowly_are_cut() {
     let mut silent = TcpStream::connect(tls.address).await.unwrap();
     assert_eq!(soon("no handshake", rest(&mut silent)).await, "");
 
-    let mut idle = connect(&tls).await;
-    soon("no request", rest(&mut idle)).await;
+    for protocol in ["http/1.1", "h2"] {
+        let mut idle = connect_for(&tls, protocol).await;
+        soon("no request", rest_of(&mut idle)).await;
+    }
+    let mut greeted = connect_for(&tls, "h2").await;
+    greeted.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
+    soon("a preface and no request", rest_of(&mut greeted)).await;
 
     let mut headless = connect(&tls).await;
     headless.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ").await.unwrap();

@@ -145,9 +145,14 @@ async fn connection(
         Ok(Err(error)) => return tracing::debug!(%peer, %error, "handshake failed"),
         Err(_) => return tracing::debug!(%peer, "handshake timed out"),
     };
-    let service = server.network_service().map_request(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(Peer(peer));
-        request
+    let asked = Arc::new(tokio::sync::Notify::new());
+    let service = server.network_service().map_request({
+        let asked = asked.clone();
+        move |mut request: Request<Incoming>| {
+            asked.notify_one();
+            request.extensions_mut().insert(Peer(peer));
+            request
+        }
     });
     let service = hyper_util::service::TowerToHyperService::new(service);
     // The handshake says which protocol comes, so that the timers of that protocol hold from the first byte.
@@ -165,7 +170,15 @@ async fn connection(
     // Without upgrades, which nothing here needs: with them, the protocol would be read off the first bytes, for which
     // there is no time limit.
     let connection = builder.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(connection.into_owned()).await {
+    let mut connection = std::pin::pin!(watcher.watch(connection.into_owned()));
+    // The protocols' own timers start at different points, and none with silence before the first byte of HTTP/2.
+    let ended = tokio::select! {
+        biased;
+        ended = &mut connection => ended,
+        () = asked.notified() => connection.await,
+        () = tokio::time::sleep(limits.head_time) => return tracing::debug!(%peer, "no request in time"),
+    };
+    if let Err(error) = ended {
         tracing::debug!(%peer, %error, "connection ended");
     }
 }
