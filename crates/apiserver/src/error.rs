@@ -105,6 +105,17 @@ pub enum ApiError {
         /// A continue token that goes on at the present revision, if the caller was paging.
         continue_token: Option<String>,
     },
+    /// Too much at once. Retryable after `retry_after` seconds.
+    #[error("{message}")]
+    TooManyRequests {
+        /// Of what there is too much.
+        message: String,
+        /// When to try again, in seconds.
+        retry_after: u32,
+    },
+    /// The client took too long to send its request.
+    #[error("the request did not arrive within {0} seconds")]
+    TooSlow(u64),
     /// The body is too large.
     #[error("Request entity too large: limit is {0} bytes")]
     TooLarge(usize),
@@ -189,6 +200,8 @@ impl ApiError {
                 StatusCode::CONFLICT
             }
             Self::Expired { .. } => StatusCode::GONE,
+            Self::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
             Self::TooLarge(_) | Self::TooLargePatch(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Invalid { .. } | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
@@ -212,6 +225,8 @@ impl ApiError {
             Self::AlreadyExists(_) => "AlreadyExists",
             Self::Conflict { .. } | Self::ApplyConflict { .. } => "Conflict",
             Self::Expired { .. } => "Expired",
+            Self::TooManyRequests { .. } => "TooManyRequests",
+            Self::TooSlow(_) => "Timeout",
             Self::TooLarge(_) | Self::TooLargePatch(_) => "RequestEntityTooLarge",
             Self::UnsupportedMediaType(_) => "UnsupportedMediaType",
             Self::Invalid { .. } => "Invalid",
@@ -260,6 +275,9 @@ impl ApiError {
             }
             Self::ApplyConflict { causes: given, .. } => causes.clone_from(given),
             Self::Expired { continue_token: Some(token), .. } => metadata = json!({ "continue": token }),
+            Self::TooManyRequests { retry_after, .. } => {
+                details.insert("retryAfterSeconds".to_owned(), json!(retry_after));
+            }
             Self::ResourceVersionTooLarge { .. } => {
                 details.insert("retryAfterSeconds".to_owned(), json!(1));
                 causes.push(Cause {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::audit;
 use crate::auth::service_accounts::Signer;
 use crate::auth::{Identity, Tokens};
 use crate::authz::RBAC;
@@ -12,6 +13,7 @@ use crate::clock::{Clock, Random, SystemClock};
 use crate::hooks::Hook;
 use crate::http::{NetworkService, PlaneRoute, PlaneService};
 use crate::lifecycle;
+use crate::limits::{Gate, Limits};
 use crate::planes::hooks::ServerHooks;
 use crate::planes::{Plane, PlaneError, PlaneName, PlaneTemplate, Planes, TemplateError};
 use crate::registry::Definitions;
@@ -29,6 +31,10 @@ pub struct Options {
     pub root_plane: PlaneName,
     /// Further path prefixes that lead to planes, beside `/planes/<name>/…`.
     pub routes: Vec<PlaneRoute>,
+    /// What clients may take of the server.
+    pub limits: Limits,
+    /// Where it is written down who did what; nowhere by default.
+    pub audit: Option<Arc<dyn audit::Sink>>,
 }
 
 impl Default for Options {
@@ -38,6 +44,8 @@ impl Default for Options {
             random: Random::from_os(),
             root_plane: PlaneName::new("core").expect("a plain word is a plane name"),
             routes: Vec::new(),
+            limits: Limits::default(),
+            audit: None,
         }
     }
 }
@@ -53,6 +61,7 @@ pub(crate) struct Shared {
     pub(crate) planes: Planes,
     pub(crate) hooks: ServerHooks,
     pub(crate) lifecycle: lifecycle::Queue,
+    pub(crate) gate: Gate,
     /// Where planes are kept; none in memory.
     pub(crate) storage: Option<Storage>,
     /// Planes are made and dropped one at a time, so that a new one never meets what is left of its predecessor.
@@ -121,6 +130,7 @@ impl ApiServer {
     fn with(options: Options, revisions: Arc<Revisions>, storage: Option<Storage>, signer: Signer) -> Self {
         Self(Arc::new_cyclic(|weak| Shared {
             hooks: ServerHooks::new(options.clock.clone()),
+            gate: Gate::new(&options.limits),
             options,
             revisions,
             definitions: Definitions::default(),

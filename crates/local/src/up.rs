@@ -1,9 +1,11 @@
 //! `compute-local up`.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use compute_apiserver::audit::{FileSink, Rotation, Sink};
 use compute_apiserver::{ApiServer, Authority, Tls};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -15,7 +17,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
   compute-local up                          three cities, port 7443
   compute-local up --cities DFW             one city
   compute-local up --ephemeral              keep nothing after the end
-  compute-local up --listen 127.0.0.1:0     any free port";
+  compute-local up --listen 127.0.0.1:0     any free port
+  compute-local up --audit-log off          write no audit log";
 
 /// The context that kubectl starts with.
 const CURRENT: &str = "project-demo";
@@ -31,6 +34,19 @@ pub(crate) struct Options {
     /// Keep state in memory alone; it goes when the platform stops
     #[arg(long)]
     ephemeral: bool,
+    /// Where it is written down who did what, never what is in objects; `off` for nowhere [default: audit.log in
+    /// the data directory]
+    #[arg(long, value_name = "PATH|off")]
+    audit_log: Option<PathBuf>,
+}
+
+/// Opens the audit log, if there is to be one.
+fn audit(dir: &DataDir, given: Option<&Path>) -> Result<Option<Arc<dyn Sink>>> {
+    if given == Some(Path::new("off")) {
+        return Ok(None);
+    }
+    let path = given.map_or_else(|| dir.path().join("audit.log"), Path::to_owned);
+    Ok(Some(Arc::new(FileSink::open(&path, Rotation::default())?)))
 }
 
 /// A city code: letters and digits, as it is part of plane names.
@@ -64,6 +80,7 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
     let url = format!("https://{}", reachable(address));
     let server_options = compute_apiserver::Options {
         routes: vec![planes::project_route()],
+        audit: audit(dir, options.audit_log.as_deref())?,
         ..compute_apiserver::Options::default()
     };
     let random = server_options.random.clone();

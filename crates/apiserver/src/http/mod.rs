@@ -8,6 +8,7 @@
 mod authenticate;
 mod authorize;
 mod body;
+mod handshakes;
 mod json;
 mod listen;
 mod negotiate;
@@ -28,9 +29,10 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Method, Request, Response};
 
+use crate::audit::Trail;
 use crate::auth::Identity;
 use crate::auth::certificate::ClientCertificate;
-use crate::authz::{ResourcePath, path_request, resource_request};
+use crate::authz::{Attributes, ResourcePath, path_request, resource_request};
 use crate::error::{ApiError, Result};
 use crate::planes::{Plane, PlaneName};
 use crate::registry::definition::GroupVersion;
@@ -38,7 +40,9 @@ use crate::registry::discovery;
 use crate::server::{ApiServer, Shared};
 pub use listen::{ListenError, Tls, serve};
 use query::Query;
+pub(crate) use respond::AuditAnnotations;
 pub use respond::Body;
+use route::Place;
 pub use route::PlaneRoute;
 
 /// An in-process way to one plane for one identity: a tower service that any HTTP client can stand on.
@@ -70,15 +74,19 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let Self { server, plane, identity } = self.clone();
+        let Self { server: ApiServer(shared), plane, identity } = self.clone();
         Box::pin(async move {
-            let (parts, body) = request.into_parts();
-            let path = parts.uri.path().to_owned();
-            let answer = match server.0.planes.find(&plane) {
-                Some(plane) => in_plane(&server.0, &plane, identity, &path, &parts, body).await,
+            let (mut parts, body) = request.into_parts();
+            let open = Trail::start(&shared.options, &mut parts);
+            Trail::of(&parts).caller(&identity);
+            let answer = match shared.planes.find(&plane) {
+                Some(plane) => {
+                    let path = parts.uri.path().to_owned();
+                    limited(&shared, plane, identity, path, parts, body).await
+                }
                 None => Err(ApiError::NoSuchPath),
             };
-            Ok(answer.unwrap_or_else(|error| respond::error(&error)))
+            Ok(open.answer(answer, respond::error))
         })
     }
 }
@@ -119,9 +127,15 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Self { server, certificate } = self.clone();
         Box::pin(async move {
-            let (parts, body) = request.into_parts();
-            let answer = authenticated(&server.0, certificate.as_deref(), &parts, body).await;
-            Ok(answer.unwrap_or_else(|error| respond::error(&error)))
+            let (mut parts, body) = request.into_parts();
+            // Probes have no credentials, wait for nobody and are nothing that anyone did.
+            let is_probe = matches!(parts.uri.path(), "/healthz" | "/livez" | "/readyz");
+            if is_probe && parts.method == Method::GET {
+                return Ok(respond::text("ok"));
+            }
+            let open = Trail::start(&server.0.options, &mut parts);
+            let answer = authenticated(&server.0, certificate.as_deref(), parts, body).await;
+            Ok(open.answer(answer, respond::error))
         })
     }
 }
@@ -130,7 +144,7 @@ where
 async fn authenticated<B>(
     shared: &Arc<Shared>,
     certificate: Option<&ClientCertificate>,
-    parts: &http::request::Parts,
+    parts: http::request::Parts,
     body: B,
 ) -> Result<Response<Body>>
 where
@@ -138,14 +152,98 @@ where
     B::Data: Send,
     B::Error: std::fmt::Display,
 {
-    let path = parts.uri.path();
-    if matches!(path, "/healthz" | "/livez" | "/readyz") && parts.method == Method::GET {
-        return Ok(respond::text("ok"));
-    }
-    let (name, rest) = route::plane_of(&shared.options, path);
-    let (plane, identity) = authenticate::enter(shared, certificate, &parts.headers, name.as_ref())?;
-    in_plane(shared, &plane, identity, rest, parts, body).await
+    let (name, rest) = route::plane_of(&shared.options, parts.uri.path());
+    let caller = authenticate::caller(shared, certificate, &parts.headers)?;
+    Trail::of(&parts).caller(caller.identity());
+    let (plane, identity) = caller.enter(shared, name.as_ref())?;
+    let rest = rest.to_owned();
+    limited(shared, plane, identity, rest, parts, body).await
 }
+
+/// Answers a request to a plane within the limits of its caller; `path` is relative to the plane.
+async fn limited<B>(
+    shared: &Arc<Shared>,
+    plane: Arc<Plane>,
+    caller: Arc<Identity>,
+    path: String,
+    parts: http::request::Parts,
+    body: B,
+) -> Result<Response<Body>>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    let trail = Trail::of(&parts);
+    if trail.is_kept() {
+        // Whatever becomes of it: a request that has to wait too long is noted, too.
+        trail.plane(plane.name());
+        let segments = route::segments(&path).unwrap_or_default();
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let query = Query::parse(parts.uri.query());
+        if let Ok(asked) = Asked::read(&path, &segments, &query) {
+            trail.request(&asked.attributes(&caller, &parts.method));
+        }
+    }
+    let (name, flow) = (plane.name().clone(), caller.clone());
+    let work = {
+        let shared = shared.clone();
+        async move { in_plane(&shared, &plane, caller, &path, &parts, body).await }
+    };
+    shared.gate.request(&name, &flow, work).await
+}
+
+/// What a request asks, as far as its path and query say.
+enum Asked<'a> {
+    Resource {
+        group: &'a str,
+        version: &'a str,
+        place: Place<'a>,
+        watch: bool,
+        selected_name: Option<&'a str>,
+    },
+    Path(&'a str),
+}
+
+impl<'a> Asked<'a> {
+    fn read(path: &'a str, segments: &'a [&'a str], query: &'a Query) -> Result<Self> {
+        Ok(match route::resource_segments(segments) {
+            None => Self::Path(path),
+            Some((group, version, rest)) => Self::Resource {
+                group,
+                version,
+                place: route::place(rest)?,
+                watch: query.is_watch()?,
+                selected_name: query.selected_name(),
+            },
+        })
+    }
+
+    fn attributes(&self, caller: &'a Identity, method: &'a Method) -> Attributes<'a> {
+        let (caller, method) = (caller.as_caller(), method.as_str());
+        match *self {
+            Self::Path(path) => path_request(caller, method, path),
+            Self::Resource { group, version, place, watch, selected_name } => {
+                let Place { namespace, plural: resource, name, subresource } = place;
+                let path = ResourcePath {
+                    group,
+                    version,
+                    resource,
+                    subresource,
+                    namespace,
+                    name,
+                    watch,
+                    selected_name,
+                };
+                resource_request(caller, method, &path)
+            }
+        }
+    }
+}
+
+/// Where a request comes from. Found among its extensions if it came over a network: [`serve`] puts it there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub std::net::SocketAddr);
 
 /// Answers a request to a plane; `path` is relative to it.
 async fn in_plane<B>(
@@ -163,25 +261,15 @@ where
 {
     let segments = route::segments(path)?;
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-    let policy = plane.policy();
-    let identity = authorize::acting(&policy, caller, &parts.headers)?;
-    if let Some((group, version, rest)) = route::resource_segments(&segments) {
-        let (place, query) = (route::place(rest)?, Query::parse(parts.uri.query()));
-        let path = ResourcePath {
-            group,
-            version,
-            resource: place.plural,
-            subresource: place.subresource,
-            namespace: place.namespace,
-            name: place.name,
-            watch: query.is_watch()?,
-            selected_name: query.selected_name(),
-        };
-        authorize::check(&policy, &resource_request(identity.as_caller(), parts.method.as_str(), &path))?;
-        return resource::serve(shared, plane, identity, (group, version), &place, query, parts, body).await;
-    }
+    let query = Query::parse(parts.uri.query());
     let decoded = format!("/{}", segments.join("/"));
-    authorize::check(&policy, &path_request(identity.as_caller(), parts.method.as_str(), &decoded))?;
+    let asked = Asked::read(&decoded, &segments, &query)?;
+    let (policy, trail) = (plane.policy(), Trail::of(parts));
+    let identity = authorize::acting(&policy, caller, &parts.headers, &trail)?;
+    authorize::check(&policy, &asked.attributes(&identity, &parts.method), &trail)?;
+    if let Asked::Resource { group, version, place, .. } = asked {
+        return resource::serve(shared, plane, identity, (group, version), &place, &query, parts, body).await;
+    }
     if parts.method != Method::GET {
         return Err(ApiError::NoSuchPath);
     }

@@ -20,7 +20,7 @@ use crate::verbs::{
 /// all come back at once.
 const WATCH_SECONDS: u64 = 1800;
 /// The longest field manager.
-const MAX_MANAGER: usize = 128;
+const MAX_MANAGER: usize = crate::limits::bounds::MANAGER;
 
 /// Parsed query parameters.
 pub(super) struct Query(Vec<(String, String)>);

@@ -6,6 +6,7 @@
 //! template shares the template's tables until it writes to them.
 
 pub mod backup;
+mod bell;
 mod disk;
 mod engine;
 pub(crate) mod files;
@@ -30,6 +31,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
 use backup::{BackupError, BackupSummary};
+use bell::Bell;
 use disk::{Disk, Faults};
 pub use disk::{Found, StorageError};
 use journal::{Journal, Staged};
@@ -118,7 +120,7 @@ struct State {
     tables: BTreeMap<Arc<GroupResource>, Arc<Table>>,
     dependents: Arc<Dependents>,
     /// Wakes the watchers of a resource; made when the first one comes.
-    wakers: BTreeMap<Arc<GroupResource>, watch::Sender<()>>,
+    wakers: BTreeMap<Arc<GroupResource>, Bell>,
     /// The revision of the newest change that is shown. Every later one of this plane is above it.
     last: u64,
     dropped: bool,
@@ -193,10 +195,10 @@ impl State {
         let event = Arc::make_mut(table).record(object, delete);
         index_owners(&mut self.dependents, resource, &event);
         if let Some(waker) = self.wakers.get(resource) {
-            if waker.receiver_count() == 0 {
+            if waker.is_idle() {
                 self.wakers.remove(resource);
             } else {
-                waker.send_replace(());
+                waker.ring();
             }
         }
         event
@@ -369,8 +371,7 @@ impl PlaneStore {
         if state.dropped {
             return watch::channel(()).1;
         }
-        let waker = state.wakers.entry(Arc::new(resource.clone())).or_insert_with(|| watch::channel(()).0);
-        waker.subscribe()
+        state.wakers.entry(Arc::new(resource.clone())).or_default().subscribe()
     }
 
     /// Objects that name `uid` as an owner.
@@ -440,7 +441,7 @@ impl PlaneStore {
             Draft::new(&value, fields).at(object.revision)
         });
         if let Some(waker) = state.wakers.get(resource) {
-            waker.send_replace(());
+            waker.ring();
         }
     }
 

@@ -22,6 +22,7 @@ use crate::admission::hooks::Said;
 use crate::auth::Identity;
 use crate::authz::{Attributes, ResourceAttributes};
 use crate::error::{ApiError, Result, Subject};
+use crate::limits::bounds;
 use crate::planes::Plane;
 use crate::registry::{Registry, Resource};
 use crate::server::Shared;
@@ -37,9 +38,6 @@ pub(crate) use update::update;
 /// How often a write without a precondition is decided anew after a lost race before it is given up as a conflict. Each
 /// loss means that another write got through, so this bounds unfairness, not progress.
 const MAX_ATTEMPTS: usize = 100;
-
-/// The largest object that is kept. Many patches could make one larger than any request.
-const MAX_OBJECT: usize = 3 << 20;
 
 /// How long a request may wait for hooks in all, as long as Kubernetes gives it.
 const REQUEST_TIME: Duration = Duration::from_secs(60);
@@ -145,8 +143,8 @@ impl Target {
     ) -> Result<Option<Arc<Event>>> {
         self.resource.keep(&mut value);
         let draft = Draft::new(&value, &self.resource.stored_fields);
-        if draft.size() > MAX_OBJECT && !delete {
-            return Err(ApiError::TooLarge(MAX_OBJECT));
+        if draft.size() > bounds::OBJECT && !delete {
+            return Err(ApiError::TooLarge(bounds::OBJECT));
         }
         let write = Write { resource: self.resource.table.clone(), expect, draft, delete, guards };
         match self.shared.commit(&self.plane, write).await {
@@ -187,6 +185,14 @@ pub(crate) enum Served {
 }
 
 impl Served {
+    /// The name of the object.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Stored(object) => &object.meta.key.name,
+            Self::Value(value) => value["metadata"]["name"].as_str().unwrap_or_default(),
+        }
+    }
+
     /// JSON text.
     pub(crate) fn bytes(&self) -> Bytes {
         match self {
