@@ -1,21 +1,24 @@
 //! `compute-local up`.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
+use compute_apiserver::audit::{FileSink, Rotation, Sink};
 use compute_apiserver::{ApiServer, Authority, Tls};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::data_dir::{DataDir, Running};
-use crate::{kubeconfig, planes};
+use crate::{backup_server, kubeconfig, planes};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   compute-local up                          three cities, port 7443
   compute-local up --cities DFW             one city
   compute-local up --ephemeral              keep nothing after the end
-  compute-local up --listen 127.0.0.1:0     any free port";
+  compute-local up --listen 127.0.0.1:0     any free port
+  compute-local up --audit-log off          write no audit log";
 
 /// The context that kubectl starts with.
 const CURRENT: &str = "project-demo";
@@ -31,6 +34,19 @@ pub(crate) struct Options {
     /// Keep state in memory alone; it goes when the platform stops
     #[arg(long)]
     ephemeral: bool,
+    /// Where it is written down who did what, never what is in objects; `off` for nowhere [default: audit.log in
+    /// the data directory]
+    #[arg(long, value_name = "PATH|off")]
+    audit_log: Option<PathBuf>,
+}
+
+/// Opens the audit log, if there is to be one.
+fn audit(dir: &DataDir, given: Option<&Path>) -> Result<Option<Arc<dyn Sink>>> {
+    if given == Some(Path::new("off")) {
+        return Ok(None);
+    }
+    let path = given.map_or_else(|| dir.path().join("audit.log"), Path::to_owned);
+    Ok(Some(Arc::new(FileSink::open(&path, Rotation::default())?)))
 }
 
 /// A city code: letters and digits, as it is part of plane names.
@@ -64,16 +80,18 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
     let url = format!("https://{}", reachable(address));
     let server_options = compute_apiserver::Options {
         routes: vec![planes::project_route()],
+        audit: audit(dir, options.audit_log.as_deref())?,
         ..compute_apiserver::Options::default()
     };
     let random = server_options.random.clone();
-    let planes_dir = dir.path().join("planes");
+    let planes_dir = dir.planes();
     let server = if options.ephemeral {
         ApiServer::new(server_options)
     } else {
         ApiServer::open(server_options, &planes_dir).context("cannot open the platform's state")?
     };
     let contexts = planes::make(&server, &random, &url, &cities).await?;
+    let backups = backup_server::start(&lock, server.clone());
 
     let config = kubeconfig::render(&contexts, CURRENT, authority.certificate())?;
     dir.write_private(&dir.kubeconfig(), config.as_bytes())?;
@@ -93,6 +111,7 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
         eprintln!("stopping");
     };
     compute_apiserver::serve(server, listener, tls, stop).await?;
+    drop(backups);
     drop(lock);
     Ok(())
 }

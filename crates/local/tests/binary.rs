@@ -1,6 +1,9 @@
-//! `compute-local` as a user runs it: up, a second up, status, kubeconfig, down, signals.
+//! `compute-local` as a user runs it: up, a second up, status, kubeconfig, down, signals, backup, restore.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "binary/backup.rs"]
+mod backup;
 
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -198,4 +201,29 @@ fn bad_arguments_are_named() {
         text(&compute_local(temp.path(), &["up", "--listen", &address]).output().unwrap());
     assert_eq!(code, Some(1));
     assert!(stderr.contains(&address) && stderr.contains("--listen 127.0.0.1:0"), "{stderr}");
+}
+
+#[tokio::test]
+async fn who_did_what_is_written_down() {
+    for (args, file) in [
+        (&[][..], Some("audit.log")),
+        (&["--audit-log", "off"], None),
+        (&["--audit-log", "{dir}/other.log"], Some("other.log")),
+    ] {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("data");
+        let args: Vec<String> = args.iter().map(|arg| arg.replace("{dir}", dir.to_str().unwrap())).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let mut platform = up_with(&dir, &[&["--ephemeral"], &args[..]].concat()).await;
+        platform.client("project-demo").await.list_core_api_versions().await.unwrap();
+        assert!(compute_local(&dir, &["down"]).status().unwrap().success());
+        platform.ended().await;
+        let logs = |name: &str| std::fs::read_to_string(dir.join(name));
+        let Some(file) = file else {
+            assert!(logs("audit.log").is_err());
+            continue;
+        };
+        assert!(logs(file).unwrap().contains("\"control-plane/name\":\"project-demo\""));
+        assert_eq!(std::fs::metadata(dir.join(file)).unwrap().permissions().mode() & 0o777, 0o600);
+    }
 }

@@ -8,10 +8,9 @@ use serde_json::Value;
 
 use super::{json, protobuf};
 use crate::error::{ApiError, Result};
+use crate::limits::Limits;
 use crate::verbs::Patch;
 
-/// Largest request body. Kubernetes has the same bound.
-const MAX_BODY: usize = 3 << 20;
 /// How much of a larger body is read before the answer.
 const MAX_DISCARDED: usize = 64 << 20;
 
@@ -19,9 +18,20 @@ const OBJECT_TYPES: &str = "application/json, application/yaml";
 const PATCH_TYPES: &str = "application/json-patch+json, application/merge-patch+json, \
     application/strategic-merge-patch+json, application/apply-patch+yaml";
 
-/// Reads a body to its end. One that is over the limit is read on without keeping it, up to a bound: a client that is
+/// Reads a body to its end, if it comes in time. One that is over the limit is read on without keeping it, up to a bound: a client that is
 /// still sending when the connection closes never sees the answer.
-pub(super) async fn read<B>(headers: &HeaderMap, body: B) -> Result<Bytes>
+pub(super) async fn read<B>(limits: &Limits, headers: &HeaderMap, body: B) -> Result<Bytes>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    let whole = read_whole(limits.body_bytes, headers, body);
+    let in_time = tokio::time::timeout(limits.body_time, whole).await;
+    in_time.unwrap_or_else(|_| Err(ApiError::TooSlow(limits.body_time.as_secs())))
+}
+
+async fn read_whole<B>(most: usize, headers: &HeaderMap, body: B) -> Result<Bytes>
 where
     B: http_body::Body + Send + 'static,
     B::Data: Send,
@@ -32,7 +42,7 @@ where
         .and_then(|value| value.parse::<u64>().ok())
         .is_some_and(|length| length > MAX_DISCARDED as u64)
     {
-        return Err(ApiError::TooLarge(MAX_BODY));
+        return Err(ApiError::TooLarge(most));
     }
     let mut body = std::pin::pin!(body);
     let mut kept = BytesMut::new();
@@ -43,13 +53,13 @@ where
         })?;
         let Ok(data) = frame.into_data() else { continue };
         seen += data.remaining();
-        if seen <= MAX_BODY {
+        if seen <= most {
             kept.put(data);
         } else if seen > MAX_DISCARDED {
             break;
         }
     }
-    if seen > MAX_BODY { Err(ApiError::TooLarge(MAX_BODY)) } else { Ok(kept.freeze()) }
+    if seen > most { Err(ApiError::TooLarge(most)) } else { Ok(kept.freeze()) }
 }
 
 fn media_type(headers: &HeaderMap) -> &str {

@@ -6,10 +6,13 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::limits::bounds;
+
 /// Names of doubled fields are reported up to this many.
 const MOST: usize = 16;
 
-/// Parses `bytes`; the paths of fields that stand twice come along. Nesting is bounded by the parser (128 levels).
+/// Parses `bytes`; the paths of fields that stand twice come along. Nesting is bounded by the
+/// parser ([`bounds::NESTING`]).
 pub(super) fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), serde_json::Error> {
     let mut duplicates = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
@@ -115,8 +118,9 @@ impl<'de> Visitor<'de> for Seed<'_> {
             if map.contains_key(&key) && self.duplicates.len() < MOST {
                 self.duplicates.push(path.to_string());
             }
-            if key.len() > 4096 {
-                return Err(A::Error::custom("a field name is longer than 4096 bytes"));
+            if key.len() > bounds::FIELD_NAME {
+                let most = bounds::FIELD_NAME;
+                return Err(A::Error::custom(format_args!("a field name is longer than {most} bytes")));
             }
             map.insert(key, value);
         }

@@ -1,10 +1,14 @@
 //! HTTP: from a request to a verb, and from its answer to a response.
 //!
-//! The way of a request, in order: plane from the path ([`route`]), caller from the token (`auth`), resource from
-//! the rest of the path, body and options ([`body`], [`query`]), verb, answer in the form that was asked for ([`negotiate`], [`respond`]).
-//! In-process requests ([`PlaneService`]) skip the first two: their plane and caller are fixed.
+//! The way of a request, in order: plane from the path ([`route`]), caller from the credentials ([`authenticate`]), whether and as
+//! whom the caller may do it ([`authorize`]), resource from the rest of the path, body and options ([`body`], [`query`]), verb, answer
+//! in the form that was asked for ([`negotiate`], [`respond`]). In-process requests ([`PlaneService`]) skip the first two: their plane
+//! and caller are fixed.
 
+mod authenticate;
+mod authorize;
 mod body;
+mod handshakes;
 mod json;
 mod listen;
 mod negotiate;
@@ -12,6 +16,7 @@ mod protobuf;
 mod query;
 mod resource;
 mod respond;
+mod review;
 mod route;
 mod stream;
 
@@ -24,14 +29,20 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::{Method, Request, Response};
 
+use crate::audit::Trail;
 use crate::auth::Identity;
-use crate::error::{ApiError, Result, Subject};
+use crate::auth::certificate::ClientCertificate;
+use crate::authz::{Attributes, ResourcePath, path_request, resource_request};
+use crate::error::{ApiError, Result};
 use crate::planes::{Plane, PlaneName};
 use crate::registry::definition::GroupVersion;
 use crate::registry::discovery;
 use crate::server::{ApiServer, Shared};
 pub use listen::{ListenError, Tls, serve};
+use query::Query;
+pub(crate) use respond::AuditAnnotations;
 pub use respond::Body;
+use route::Place;
 pub use route::PlaneRoute;
 
 /// An in-process way to one plane for one identity: a tower service that any HTTP client can stand on.
@@ -39,12 +50,12 @@ pub use route::PlaneRoute;
 pub struct PlaneService {
     server: ApiServer,
     plane: PlaneName,
-    identity: Identity,
+    identity: Arc<Identity>,
 }
 
 impl PlaneService {
     pub(crate) fn new(server: ApiServer, plane: PlaneName, identity: Identity) -> Self {
-        Self { server, plane, identity }
+        Self { server, plane, identity: Arc::new(identity.authenticated()) }
     }
 }
 
@@ -63,27 +74,39 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let Self { server, plane, identity } = self.clone();
+        let Self { server: ApiServer(shared), plane, identity } = self.clone();
         Box::pin(async move {
-            let (parts, body) = request.into_parts();
-            let path = parts.uri.path().to_owned();
-            let answer = match server.0.planes.find(&plane) {
-                Some(plane) => in_plane(&server.0, &plane, identity, &path, &parts, body).await,
+            let (mut parts, body) = request.into_parts();
+            let open = Trail::start(&shared.options, &mut parts);
+            Trail::of(&parts).caller(&identity);
+            let answer = match shared.planes.find(&plane) {
+                Some(plane) => {
+                    let path = parts.uri.path().to_owned();
+                    limited(&shared, plane, identity, path, parts, body).await
+                }
                 None => Err(ApiError::NoSuchPath),
             };
-            Ok(answer.unwrap_or_else(|error| respond::error(&error)))
+            Ok(open.answer(answer, respond::error))
         })
     }
 }
 
-/// The whole server as a tower service: planes by path, callers by bearer token. [`serve`] puts it behind TLS; an
+/// The whole server as a tower service: planes by path, callers by their credentials. [`serve`] puts it behind TLS; an
 /// embedder with a listener of its own can do likewise.
 #[derive(Clone, Debug)]
-pub struct NetworkService(ApiServer);
+pub struct NetworkService {
+    server: ApiServer,
+    /// What the client has shown in the handshake.
+    certificate: Option<Arc<ClientCertificate>>,
+}
 
 impl NetworkService {
     pub(crate) fn new(server: ApiServer) -> Self {
-        Self(server)
+        Self { server, certificate: None }
+    }
+
+    fn for_connection(server: ApiServer, certificate: Option<ClientCertificate>) -> Self {
+        Self { server, certificate: certificate.map(Arc::new) }
     }
 }
 
@@ -102,19 +125,26 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let shared = self.0.0.clone();
+        let Self { server, certificate } = self.clone();
         Box::pin(async move {
-            let (parts, body) = request.into_parts();
-            let answer = authenticated(&shared, &parts, body).await;
-            Ok(answer.unwrap_or_else(|error| respond::error(&error)))
+            let (mut parts, body) = request.into_parts();
+            // Probes have no credentials, wait for nobody and are nothing that anyone did.
+            let is_probe = matches!(parts.uri.path(), "/healthz" | "/livez" | "/readyz");
+            if is_probe && parts.method == Method::GET {
+                return Ok(respond::text("ok"));
+            }
+            let open = Trail::start(&server.0.options, &mut parts);
+            let answer = authenticated(&server.0, certificate.as_deref(), parts, body).await;
+            Ok(open.answer(answer, respond::error))
         })
     }
 }
 
-/// Answers a request whose plane is named by its path and whose caller by its token.
+/// Answers a request whose plane is named by its path and whose caller by its credentials.
 async fn authenticated<B>(
     shared: &Arc<Shared>,
-    parts: &http::request::Parts,
+    certificate: Option<&ClientCertificate>,
+    parts: http::request::Parts,
     body: B,
 ) -> Result<Response<Body>>
 where
@@ -122,39 +152,104 @@ where
     B::Data: Send,
     B::Error: std::fmt::Display,
 {
-    let path = parts.uri.path();
-    if matches!(path, "/healthz" | "/livez" | "/readyz") && parts.method == Method::GET {
-        return Ok(respond::text("ok"));
-    }
-    let (name, rest) = route::plane_of(&shared.options, path);
-    let token = parts
-        .headers
-        .get(http::header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim());
-    // A name that no plane can have is answered like a plane that the caller may not enter.
-    let identity = match (&name, shared.tokens.identify(token)) {
-        (_, None) => return Err(ApiError::Unauthorized),
-        (Some(name), Some(holder)) if holder.opens(name) => holder.identity,
-        _ => return Err(refused()),
-    };
-    let plane = name.and_then(|name| shared.planes.find(&name)).ok_or(ApiError::NoSuchPath)?;
-    in_plane(shared, &plane, identity, rest, parts, body).await
+    let (name, rest) = route::plane_of(&shared.options, parts.uri.path());
+    let caller = authenticate::caller(shared, certificate, &parts.headers)?;
+    Trail::of(&parts).caller(caller.identity());
+    let (plane, identity) = caller.enter(shared, name.as_ref())?;
+    let rest = rest.to_owned();
+    limited(shared, plane, identity, rest, parts, body).await
 }
 
-/// The one answer for every plane that a token does not open, whether it exists or not.
-fn refused() -> ApiError {
-    let message = "forbidden: the credentials are not valid for this control plane".to_owned();
-    ApiError::Forbidden { subject: Subject::default(), message, causes: Vec::new() }
+/// Answers a request to a plane within the limits of its caller; `path` is relative to the plane.
+async fn limited<B>(
+    shared: &Arc<Shared>,
+    plane: Arc<Plane>,
+    caller: Arc<Identity>,
+    path: String,
+    parts: http::request::Parts,
+    body: B,
+) -> Result<Response<Body>>
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    let trail = Trail::of(&parts);
+    if trail.is_kept() {
+        // Whatever becomes of it: a request that has to wait too long is noted, too.
+        trail.plane(plane.name());
+        let segments = route::segments(&path).unwrap_or_default();
+        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+        let query = Query::parse(parts.uri.query());
+        if let Ok(asked) = Asked::read(&path, &segments, &query) {
+            trail.request(&asked.attributes(&caller, &parts.method));
+        }
+    }
+    let (name, flow) = (plane.name().clone(), caller.clone());
+    let work = {
+        let shared = shared.clone();
+        async move { in_plane(&shared, &plane, caller, &path, &parts, body).await }
+    };
+    shared.gate.request(&name, &flow, work).await
 }
+
+/// What a request asks, as far as its path and query say.
+enum Asked<'a> {
+    Resource {
+        group: &'a str,
+        version: &'a str,
+        place: Place<'a>,
+        watch: bool,
+        selected_name: Option<&'a str>,
+    },
+    Path(&'a str),
+}
+
+impl<'a> Asked<'a> {
+    fn read(path: &'a str, segments: &'a [&'a str], query: &'a Query) -> Result<Self> {
+        Ok(match route::resource_segments(segments) {
+            None => Self::Path(path),
+            Some((group, version, rest)) => Self::Resource {
+                group,
+                version,
+                place: route::place(rest)?,
+                watch: query.is_watch()?,
+                selected_name: query.selected_name(),
+            },
+        })
+    }
+
+    fn attributes(&self, caller: &'a Identity, method: &'a Method) -> Attributes<'a> {
+        let (caller, method) = (caller.as_caller(), method.as_str());
+        match *self {
+            Self::Path(path) => path_request(caller, method, path),
+            Self::Resource { group, version, place, watch, selected_name } => {
+                let Place { namespace, plural: resource, name, subresource } = place;
+                let path = ResourcePath {
+                    group,
+                    version,
+                    resource,
+                    subresource,
+                    namespace,
+                    name,
+                    watch,
+                    selected_name,
+                };
+                resource_request(caller, method, &path)
+            }
+        }
+    }
+}
+
+/// Where a request comes from. Found among its extensions if it came over a network: [`serve`] puts it there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub std::net::SocketAddr);
 
 /// Answers a request to a plane; `path` is relative to it.
 async fn in_plane<B>(
     shared: &Arc<Shared>,
     plane: &Arc<Plane>,
-    identity: Identity,
+    caller: Arc<Identity>,
     path: &str,
     parts: &http::request::Parts,
     body: B,
@@ -166,8 +261,14 @@ where
 {
     let segments = route::segments(path)?;
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-    if let Some((group, version, rest)) = route::resource_segments(&segments) {
-        return resource::serve(shared, plane, identity, (group, version), rest, parts, body).await;
+    let query = Query::parse(parts.uri.query());
+    let decoded = format!("/{}", segments.join("/"));
+    let asked = Asked::read(&decoded, &segments, &query)?;
+    let (policy, trail) = (plane.policy(), Trail::of(parts));
+    let identity = authorize::acting(&policy, caller, &parts.headers, &trail)?;
+    authorize::check(&policy, &asked.attributes(&identity, &parts.method), &trail)?;
+    if let Asked::Resource { group, version, place, .. } = asked {
+        return resource::serve(shared, plane, identity, (group, version), &place, &query, parts, body).await;
     }
     if parts.method != Method::GET {
         return Err(ApiError::NoSuchPath);

@@ -20,7 +20,7 @@ use crate::verbs::{
 /// all come back at once.
 const WATCH_SECONDS: u64 = 1800;
 /// The longest field manager.
-const MAX_MANAGER: usize = 128;
+const MAX_MANAGER: usize = crate::limits::bounds::MANAGER;
 
 /// Parsed query parameters.
 pub(super) struct Query(Vec<(String, String)>);
@@ -65,6 +65,15 @@ impl Query {
 
     pub(super) fn is_watch(&self) -> Result<bool> {
         Ok(self.flag("watch")?.unwrap_or(false))
+    }
+
+    /// The name that the field selector demands, if it demands one.
+    pub(super) fn selected_name(&self) -> Option<&str> {
+        let mut terms = self.get("fieldSelector")?.split(',');
+        terms.find_map(|term| {
+            let name = term.trim().strip_prefix("metadata.name=")?;
+            Some(name.strip_prefix('=').unwrap_or(name).trim())
+        })
     }
 
     pub(super) fn revision(&self) -> Result<Option<u64>> {
@@ -220,7 +229,8 @@ impl Query {
             Some(manager) => manager.to_owned(),
             None => user_agent(headers),
         };
-        Ok(WriteOptions { manager, dry_run: self.dry_run()?, validation, part, duplicates })
+        let named_manager = self.get("fieldManager").unwrap_or_default().to_owned();
+        Ok(WriteOptions { manager, named_manager, dry_run: self.dry_run()?, validation, part, duplicates })
     }
 
     /// The manager of an apply must be named.

@@ -8,11 +8,8 @@ use serde_json::Value;
 
 use super::{Error, MAX_DEPTH};
 
-/// As many operations as Kubernetes allows.
-const MAX_OPERATIONS: usize = 10_000;
-
-/// What a patch may copy in all, in bytes of JSON: well above the largest object, far below what hurts.
-const MAX_COPIED: usize = 16 << 20;
+const MAX_OPERATIONS: usize = crate::limits::bounds::PATCH_OPERATIONS;
+const MAX_COPIED: usize = crate::limits::bounds::PATCH_COPIES;
 
 /// Applies a JSON patch.
 ///

@@ -13,8 +13,8 @@ mod tests;
 pub use json::json_patch;
 pub use merge::merge_patch;
 
-/// How many levels a document may have: as many as the JSON reader takes.
-const MAX_DEPTH: usize = 120;
+/// How many levels a document may have: as many as can be read back.
+const MAX_DEPTH: usize = crate::limits::bounds::PATCHED_NESTING;
 
 /// Why a patch was not applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

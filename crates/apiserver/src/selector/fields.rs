@@ -16,6 +16,10 @@ enum Field {
 pub struct FieldSelector(Vec<(Field, bool, String)>);
 
 impl FieldSelector {
+    pub(super) fn terms(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn is_everything(&self) -> bool {
         self.0.is_empty()
     }

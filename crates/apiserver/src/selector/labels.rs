@@ -7,7 +7,9 @@ use crate::meta;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Operator {
+    /// Any of these, which are sorted.
     In(Vec<String>),
+    /// None of these, which are sorted.
     NotIn(Vec<String>),
     Exists,
     Absent,
@@ -20,6 +22,10 @@ enum Operator {
 pub struct LabelSelector(Vec<(String, Operator)>);
 
 impl LabelSelector {
+    pub(super) fn terms(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn is_everything(&self) -> bool {
         self.0.is_empty()
     }
@@ -29,8 +35,8 @@ impl LabelSelector {
         self.0.iter().all(|(key, operator)| {
             let found = labels.binary_search_by(|(k, _)| (**k).cmp(key)).ok().map(|at| &*labels[at].1);
             match operator {
-                Operator::In(values) => found.is_some_and(|v| values.iter().any(|w| w == v)),
-                Operator::NotIn(values) => found.is_none_or(|v| values.iter().all(|w| w != v)),
+                Operator::In(values) => found.is_some_and(|v| has(values, v)),
+                Operator::NotIn(values) => found.is_none_or(|v| !has(values, v)),
                 Operator::Exists => found.is_some(),
                 Operator::Absent => found.is_none(),
                 Operator::Above(bound) => {
@@ -42,6 +48,11 @@ impl LabelSelector {
             }
         })
     }
+}
+
+/// There can be thousands of values, and each object of a list is asked.
+fn has(sorted: &[String], value: &str) -> bool {
+    sorted.binary_search_by(|known| known.as_str().cmp(value)).is_ok()
 }
 
 impl FromStr for LabelSelector {
@@ -155,6 +166,7 @@ impl Parser<'_> {
             values.push(self.value()?);
         }
         self.expect(')')?;
+        values.sort_unstable();
         Ok(values)
     }
 }

@@ -6,10 +6,8 @@ mod labels;
 pub use fields::FieldSelector;
 pub use labels::LabelSelector;
 
+use crate::limits::bounds;
 use crate::store::Object;
-
-/// Longest accepted selector text. Kubernetes bounds it by the size of a request line; so do we.
-const MAX_TEXT: usize = 16 * 1024;
 
 /// A selector that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,11 +26,18 @@ impl Selector {
     /// [`Meta::fields`](crate::store::Meta).
     pub fn parse(labels: &str, fields: &str, known: &[(String, usize)]) -> Result<Self, SelectorError> {
         for text in [labels, fields] {
-            if text.len() > MAX_TEXT {
-                return Err(SelectorError(format!("selector is longer than {MAX_TEXT} bytes")));
+            if text.len() > bounds::SELECTOR {
+                return Err(SelectorError(format!("selector is longer than {} bytes", bounds::SELECTOR)));
             }
         }
-        Ok(Self { labels: labels.parse()?, fields: FieldSelector::parse(fields, known)? })
+        let (labels, fields) = (labels.parse::<LabelSelector>()?, FieldSelector::parse(fields, known)?);
+        if labels.terms().max(fields.terms()) > bounds::SELECTOR_TERMS {
+            return Err(SelectorError(format!(
+                "selector has more than {} requirements",
+                bounds::SELECTOR_TERMS
+            )));
+        }
+        Ok(Self { labels, fields })
     }
 
     /// Whether it matches everything.

@@ -7,6 +7,7 @@
 
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
+mod recorder;
 mod tls;
 mod widget;
 
@@ -23,6 +24,7 @@ use kube::{Client, CustomResourceExt as _};
 use serde_json::Value;
 use tokio::time::Instant;
 
+pub use recorder::Recorder;
 pub use tls::TlsServer;
 pub use widget::{Part, Widget, WidgetSpec, WidgetStatus, widget};
 
@@ -98,12 +100,23 @@ pub async fn plane(server: &ApiServer, name: &str) -> PlaneName {
     plane_with(server, name, &[widget_crd()]).await
 }
 
-/// Makes a plane that starts with these CRDs.
-pub async fn plane_with(server: &ApiServer, name: &str, crds: &[Value]) -> PlaneName {
-    let template = server.template(crds).await.unwrap();
+/// Makes a plane that starts with these objects.
+pub async fn plane_with(server: &ApiServer, name: &str, objects: &[Value]) -> PlaneName {
+    let template = server.template(objects).await.unwrap();
     let name = PlaneName::new(name).unwrap();
     server.create_plane(name.clone(), &template).await.unwrap();
     name
+}
+
+/// Makes a plane that serves [`Widget`]s, in which whoever gets in may do everything: for tests of something else, with callers
+/// whom limits hold back.
+pub async fn open_plane(server: &ApiServer, name: &str) -> PlaneName {
+    let binding = serde_json::json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "everyone" },
+        "subjects": [{ "kind": "Group", "name": "system:authenticated" }],
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+    });
+    plane_with(server, name, &[widget_crd(), binding]).await
 }
 
 /// The CRD of [`Widget`].
@@ -113,7 +126,7 @@ pub fn widget_crd() -> Value {
 
 /// An in-process client for a plane.
 pub fn client(server: &ApiServer, plane: &PlaneName) -> Client {
-    Client::new(server.service(plane, Identity::user("test")), "default")
+    Client::new(server.service(plane, Identity::superuser("test")), "default")
 }
 
 /// Asks again and again until `ask` gives `Ok`; fails with its last reason after [`DEADLINE`].

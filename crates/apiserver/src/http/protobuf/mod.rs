@@ -20,7 +20,7 @@ use wire::{Reader, Wire};
 /// What the body starts with.
 const MAGIC: &[u8] = b"k8s\0";
 /// How deep messages may be nested. The same bound as for JSON.
-const MAX_DEPTH: usize = 128;
+const MAX_DEPTH: usize = crate::limits::bounds::NESTING;
 
 /// A body that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -160,6 +160,15 @@ fn value(form: &Form, sent: Wire<'_>, depth: usize) -> Result<Value> {
             }
             None => Value::Null,
         },
+        Form::Strings => {
+            let mut texts = Vec::new();
+            for field in Reader::new(sent.bytes()?) {
+                if let (1, Wire::Bytes(text)) = field? {
+                    texts.push(Value::String(string(text)?));
+                }
+            }
+            Value::Array(texts)
+        }
         Form::SchemaOrBool(schema) => {
             let fields = Fields::read(sent)?;
             match fields.two {
