@@ -80,7 +80,7 @@ impl Trail {
     }
 
     /// Notes on whose behalf it was sent.
-    #[expect(dead_code, reason = "for callers who act as others")]
+    #[allow(dead_code, reason = "for callers who act as others")]
     pub(crate) fn impersonated(&self, user: &Identity) {
         self.note(|event| event.impersonated_user = Some(user.clone()));
     }
@@ -117,7 +117,7 @@ impl Trail {
     }
 
     /// Adds a fact, such as `authorization.k8s.io/decision`. It must not show content of objects.
-    #[expect(dead_code, reason = "for authorization and admission")]
+    #[allow(dead_code, reason = "for authorization and admission")]
     pub(crate) fn annotate(&self, key: &str, value: &str) {
         self.note(|event| {
             event.annotations.insert(key.to_owned(), value.to_owned());
