@@ -28,13 +28,13 @@ async fn main() -> Result<()> {
         server.service(&plane, Identity::superuser("writer")),
         "default",
     ));
-    let first = maps.list_metadata(&ListParams::default()).await?.items.len();
+    let first = count(&maps).await?;
     let filler = "x".repeat(bytes);
     for number in first.. {
         let name = format!("n{number:06}");
         let map = json!({ "metadata": { "name": name }, "data": { "filler": filler } });
         let made = maps.create(&PostParams::default(), &serde_json::from_value(map)?).await;
-        let count = maps.list_metadata(&ListParams::default()).await?.items.len();
+        let count = count(&maps).await?;
         let line = match made {
             Ok(_) => format!("ok {name} {count}\n"),
             Err(kube::Error::Api(status)) => format!("refused {name} {count} {}\n", status.code),
@@ -45,4 +45,9 @@ async fn main() -> Result<()> {
         out.flush()?;
     }
     Ok(())
+}
+
+async fn count(maps: &Api<ConfigMap>) -> Result<usize> {
+    let page = maps.list(&ListParams::default().limit(1)).await?;
+    Ok(page.items.len() + usize::try_from(page.metadata.remaining_item_count.unwrap_or(0))?)
 }

@@ -9,9 +9,8 @@
 //!
 //! Start reading at [`ApiServer`]; then follow a request inwards: `http` (paths, negotiation, streams), `verbs` (get to
 //! deletecollection), `admission` (what happens to an object on its way in), `hooks` (who else is asked), `registry` (built-in kinds and CRDs), `store` (objects
-//! and history), `planes`. `limits`
-//! keeps one client or plane from slowing the others; `audit` writes down who did what. `lifecycle` does in the background what the API
-//! promises: garbage collection, namespaces, CRDs.
+//! and history), `planes`. `limits` keeps one client or plane from slowing the others, `audit` writes down who did what, and
+//! `lifecycle` does in the background what the API promises: garbage collection, namespaces, CRDs.
 //!
 //! ```
 //! use compute_apiserver::{ApiServer, Identity, Options, PlaneName};

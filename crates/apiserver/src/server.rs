@@ -129,8 +129,8 @@ impl ApiServer {
 
     fn with(options: Options, revisions: Arc<Revisions>, storage: Option<Storage>, signer: Signer) -> Self {
         Self(Arc::new_cyclic(|weak| Shared {
-            hooks: ServerHooks::new(options.clock.clone()),
             gate: Gate::new(&options.limits),
+            hooks: ServerHooks::new(options.clock.clone()),
             options,
             revisions,
             definitions: Definitions::default(),

@@ -169,7 +169,7 @@ async fn what_clients_saw_of_the_lost_time_is_too_old_after_a_restore() {
         let server = open(&store, options).await;
         let api = maps(&server, "a");
         let found = api.list(&ListParams::default()).await.unwrap();
-        assert_eq!(found.items, [kept.clone()]);
+        assert_eq!(found.items, std::slice::from_ref(&kept));
         let now: u64 = found.metadata.resource_version.unwrap().parse().unwrap();
         assert!(now > lost[19].parse().unwrap(), "{now} is not above {}", lost[19]);
         for revision in lost.iter().chain([&kept.resource_version().unwrap()]) {

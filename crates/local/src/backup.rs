@@ -4,7 +4,7 @@
 //! unless asked to.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Write};
+use std::io::{self, IsTerminal as _, Read as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,9 @@ pub(crate) struct Options {
 pub(crate) fn run(dir: &DataDir, options: &Options) -> Result<()> {
     let file = match &options.file {
         Some(file) if file.as_os_str() == "-" => {
+            if io::stdout().is_terminal() {
+                bail!("a backup is no text for a terminal; name a file, or send standard output elsewhere");
+            }
             let (summary, _) = take(dir, io::stdout().lock())?;
             eprint!("{}", report(dir, &summary, "standard output", None));
             return Ok(());

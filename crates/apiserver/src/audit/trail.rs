@@ -145,30 +145,26 @@ impl Open {
         fail: impl FnOnce(&ApiError) -> Response<Body>,
     ) -> Response<Body> {
         let trail = std::mem::take(&mut self.0);
-        let mut outcome = Outcome::default();
-        let mut response = match answer {
-            Ok(response) => response,
-            Err(error) => {
-                outcome.status = "Failure";
-                error.reason().clone_into(&mut outcome.reason);
-                outcome.message = told(&error).unwrap_or_default();
-                fail(&error)
+        let (mut response, failure) = match answer {
+            Ok(mut response) => {
+                let failure = response.extensions_mut().remove::<ApiError>();
+                (response, failure)
             }
+            Err(error) => (fail(&error), Some(error)),
         };
         let Some(record) = &trail.0 else { return response };
+        let mut outcome = failure.as_ref().map(failed).unwrap_or_default();
         outcome.code = response.status().as_u16();
-        if response.status().is_client_error() || response.status().is_server_error() {
-            outcome.status = "Failure";
-        }
-        if let Some(AuditAnnotations(annotations)) = response.extensions_mut().remove() {
-            trail.note(|event| event.annotations.extend(annotations));
-        }
         let id = {
             let mut event = record.event.lock();
             if event.object_ref.as_ref().is_some_and(is_secret) {
                 outcome.message.clear();
             }
             event.response_status = Some(outcome);
+            // What a hook wants written down is its own word.
+            if let Some(AuditAnnotations(more)) = response.extensions_mut().remove() {
+                event.annotations.extend(more);
+            }
             event.id.clone()
         };
         if let Ok(id) = HeaderValue::from_str(&id) {
@@ -203,6 +199,19 @@ impl Drop for Open {
 
 fn is_secret(object: &ObjectRef) -> bool {
     object.api_group.is_empty() && object.resource == "secrets"
+}
+
+fn failed(error: &ApiError) -> Outcome {
+    const MAX_REASON: usize = 64;
+    // A hook can give any reason; one that is not a word could quote what it was shown.
+    let reason = error.reason();
+    let is_word = reason.len() <= MAX_REASON && reason.chars().all(|c| c.is_ascii_alphanumeric());
+    Outcome {
+        status: "Failure",
+        reason: if is_word { reason.to_owned() } else { "Denied".to_owned() },
+        message: told(error).unwrap_or_default(),
+        code: 0,
+    }
 }
 
 /// The words of an error, if they speak of names and numbers alone. Those of the others may quote what was sent.

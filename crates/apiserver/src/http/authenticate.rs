@@ -5,76 +5,46 @@ use http::header::AUTHORIZATION;
 
 use std::sync::Arc;
 
+use crate::audit::Trail;
+use crate::auth::Identity;
 use crate::auth::certificate::ClientCertificate;
 use crate::auth::service_accounts::{BoundObject, Claims, Reference};
-use crate::auth::{Holder, Identity};
 use crate::error::{ApiError, Result, Subject};
 use crate::planes::{Plane, PlaneName};
 use crate::server::Shared;
 use crate::store::{GroupResource, ObjectKey};
 
-/// Who sends a request, by what was shown.
-pub(super) enum Caller {
-    /// The holder of a certificate or of a token that the embedder gave out.
-    Holder(Holder),
-    /// The bearer of a token of a service account.
-    ServiceAccount(Box<Claims>, Arc<Identity>),
-}
-
-/// Who sends a request.
+/// The plane that a request may enter, and as whom. `name` is none if no plane can have the name in the path.
 ///
 /// # Errors
-/// 401 if nothing valid was shown.
-pub(super) fn caller(
+/// 401 if nothing valid was shown. 403 if it was, but for other planes; whether there is such a plane makes no
+/// difference.
+pub(super) fn enter(
     shared: &Shared,
     certificate: Option<&ClientCertificate>,
     headers: &HeaderMap,
-) -> Result<Caller> {
+    name: Option<&PlaneName>,
+    trail: &Trail,
+) -> Result<(Arc<Plane>, Arc<Identity>)> {
     let now = shared.options.clock.now();
+    let find = |name: &PlaneName| shared.planes.find(name).ok_or(ApiError::NoSuchPath);
     let token = bearer_token(headers);
     let holder = certificate.and_then(|certificate| certificate.holder(now)).cloned();
     if let Some(holder) = holder.or_else(|| shared.tokens.identify(token?, now)) {
-        return Ok(Caller::Holder(holder));
+        trail.caller(&holder.identity);
+        let name = name.filter(|name| holder.opens(name)).ok_or_else(refused)?;
+        return Ok((find(name)?, holder.identity));
     }
     let claims = token.and_then(|token| shared.signer.verify(token, now)).ok_or(ApiError::Unauthorized)?;
     let identity = Arc::new(claims.identity());
-    Ok(Caller::ServiceAccount(Box::new(claims), identity))
-}
-
-impl Caller {
-    pub(super) fn identity(&self) -> &Identity {
-        match self {
-            Self::Holder(holder) => &holder.identity,
-            Self::ServiceAccount(_, identity) => identity,
-        }
+    trail.caller(&identity);
+    let name = name.filter(|name| claims.is_of(name)).ok_or_else(refused)?;
+    // The token is of this plane, so that it exists, or not any more, is no secret.
+    let plane = shared.planes.find(name).ok_or(ApiError::Unauthorized)?;
+    if !claims.is_for(name, &[]) || !is_current(&plane, &claims) {
+        return Err(ApiError::Unauthorized);
     }
-
-    /// The plane that the caller may enter, and as whom. `name` is none if no plane can have the name in the path.
-    ///
-    /// # Errors
-    /// 403 if the credentials are for other planes; whether there is such a plane makes no difference. 401 if they were for
-    /// this one, once.
-    pub(super) fn enter(
-        self,
-        shared: &Shared,
-        name: Option<&PlaneName>,
-    ) -> Result<(Arc<Plane>, Arc<Identity>)> {
-        match self {
-            Self::Holder(holder) => {
-                let name = name.filter(|name| holder.opens(name)).ok_or_else(refused)?;
-                let plane = shared.planes.find(name).ok_or(ApiError::NoSuchPath)?;
-                Ok((plane, holder.identity))
-            }
-            Self::ServiceAccount(claims, identity) => {
-                let name = name.filter(|name| claims.is_of(name)).ok_or_else(refused)?;
-                let plane = shared.planes.find(name).ok_or(ApiError::Unauthorized)?;
-                if !claims.is_for(name, &[]) || !is_current(&plane, &claims) {
-                    return Err(ApiError::Unauthorized);
-                }
-                Ok((plane, identity))
-            }
-        }
-    }
+    Ok((plane, identity))
 }
 
 /// The one answer for every plane that credentials do not open, whether it exists or not.

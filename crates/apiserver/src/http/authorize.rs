@@ -9,16 +9,6 @@ use crate::auth::Identity;
 use crate::authz::{Attributes, Impersonation, Policy};
 use crate::error::{ApiError, Result};
 
-/// Refuses a request that no rule allows.
-pub(super) fn check(policy: &Policy, attributes: &Attributes<'_>, trail: &Trail) -> Result<()> {
-    let decision = policy.allows(attributes);
-    if trail.is_kept() {
-        trail.annotate("authorization.k8s.io/decision", if decision.allowed { "allow" } else { "forbid" });
-        trail.annotate("authorization.k8s.io/reason", &decision.reason());
-    }
-    if decision.allowed { Ok(()) } else { Err(ApiError::refused(attributes, &decision)) }
-}
-
 /// Whom a request is served as: the caller, or whom the `Impersonate-*` headers name.
 ///
 /// # Errors
@@ -34,12 +24,24 @@ pub(super) fn acting(
         Impersonation::from_headers(texts).map_err(|error| ApiError::BadRequest(error.to_string()))?;
     let Some(asked) = asked else { return Ok(caller) };
     for attributes in asked.required(caller.as_caller()) {
-        let decision = policy.allows(&attributes);
-        if !decision.allowed {
-            return Err(ApiError::refused(&attributes, &decision));
-        }
+        check(policy, &attributes)?;
     }
     let user = Arc::new(asked.into_user());
     trail.impersonated(&user);
     Ok(user)
+}
+
+fn check(policy: &Policy, attributes: &Attributes<'_>) -> Result<()> {
+    let decision = policy.allows(attributes);
+    if decision.allowed { Ok(()) } else { Err(ApiError::refused(attributes, &decision)) }
+}
+
+/// Refuses a request that no rule allows, and notes why it is allowed or not.
+pub(super) fn decide(policy: &Policy, attributes: &Attributes<'_>, trail: &Trail) -> Result<()> {
+    let decision = policy.allows(attributes);
+    if trail.is_kept() {
+        trail.annotate("authorization.k8s.io/decision", if decision.allowed { "allow" } else { "forbid" });
+        trail.annotate("authorization.k8s.io/reason", &decision.reason());
+    }
+    if decision.allowed { Ok(()) } else { Err(ApiError::refused(attributes, &decision)) }
 }

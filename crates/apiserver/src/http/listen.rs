@@ -144,8 +144,8 @@ pub async fn serve(
             },
         };
         let (watcher, handshake) = (connections.watcher(), handshakes.start());
-        let clients = tls.clients.clone();
-        tasks.spawn(connection(server.clone(), acceptor.clone(), clients, stream, peer, handshake, watcher));
+        let (server, acceptor, clients) = (server.clone(), acceptor.clone(), tls.clients.clone());
+        tasks.spawn(connection(server, acceptor, clients, stream, peer, handshake, watcher));
     }
     drop(listener);
     if tokio::time::timeout(DRAIN, connections.shutdown()).await.is_err() {
@@ -175,7 +175,7 @@ async fn connection(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "no delay not set");
     }
-    let limits = server.0.options.limits.clone();
+    let limits = &server.0.options.limits;
     let accepted = tokio::select! {
         biased;
         accepted = tokio::time::timeout(limits.head_time, acceptor.accept(stream)) => accepted,
@@ -190,7 +190,7 @@ async fn connection(
     let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
     let certificate = clients.zip(shown).and_then(|(access, der)| ClientCertificate::read(der, access));
     let asked = Arc::new(tokio::sync::Notify::new());
-    let service = NetworkService::for_connection(server, certificate).map_request({
+    let service = NetworkService::for_connection(server.clone(), certificate).map_request({
         let asked = asked.clone();
         move |mut request: Request<Incoming>| {
             asked.notify_one();

@@ -32,7 +32,7 @@ use http::{Method, Request, Response};
 use crate::audit::Trail;
 use crate::auth::Identity;
 use crate::auth::certificate::ClientCertificate;
-use crate::authz::{Attributes, ResourcePath, path_request, resource_request};
+use crate::authz::{ResourcePath, path_request, resource_request};
 use crate::error::{ApiError, Result};
 use crate::planes::{Plane, PlaneName};
 use crate::registry::definition::GroupVersion;
@@ -42,7 +42,6 @@ pub use listen::{ListenError, Tls, serve};
 use query::Query;
 pub(crate) use respond::AuditAnnotations;
 pub use respond::Body;
-use route::Place;
 pub use route::PlaneRoute;
 
 /// An in-process way to one plane for one identity: a tower service that any HTTP client can stand on.
@@ -153,9 +152,8 @@ where
     B::Error: std::fmt::Display,
 {
     let (name, rest) = route::plane_of(&shared.options, parts.uri.path());
-    let caller = authenticate::caller(shared, certificate, &parts.headers)?;
-    Trail::of(&parts).caller(caller.identity());
-    let (plane, identity) = caller.enter(shared, name.as_ref())?;
+    let (plane, identity) =
+        authenticate::enter(shared, certificate, &parts.headers, name.as_ref(), &Trail::of(&parts))?;
     let rest = rest.to_owned();
     limited(shared, plane, identity, rest, parts, body).await
 }
@@ -174,70 +172,52 @@ where
     B::Data: Send,
     B::Error: std::fmt::Display,
 {
-    let trail = Trail::of(&parts);
-    if trail.is_kept() {
-        // Whatever becomes of it: a request that has to wait too long is noted, too.
-        trail.plane(plane.name());
-        let segments = route::segments(&path).unwrap_or_default();
-        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-        let query = Query::parse(parts.uri.query());
-        if let Ok(asked) = Asked::read(&path, &segments, &query) {
-            trail.request(&asked.attributes(&caller, &parts.method));
-        }
-    }
-    let (name, flow) = (plane.name().clone(), caller.clone());
+    describe(&Trail::of(&parts), &plane, &caller, &path, &parts);
+    let name = plane.name().clone();
     let work = {
-        let shared = shared.clone();
+        let (shared, caller) = (shared.clone(), caller.clone());
         async move { in_plane(&shared, &plane, caller, &path, &parts, body).await }
     };
-    shared.gate.request(&name, &flow, work).await
+    shared.gate.request(&name, &caller, work).await
 }
 
-/// What a request asks, as far as its path and query say.
-enum Asked<'a> {
-    Resource {
-        group: &'a str,
-        version: &'a str,
-        place: Place<'a>,
-        watch: bool,
-        selected_name: Option<&'a str>,
-    },
-    Path(&'a str),
-}
-
-impl<'a> Asked<'a> {
-    fn read(path: &'a str, segments: &'a [&'a str], query: &'a Query) -> Result<Self> {
-        Ok(match route::resource_segments(segments) {
-            None => Self::Path(path),
-            Some((group, version, rest)) => Self::Resource {
-                group,
-                version,
-                place: route::place(rest)?,
-                watch: query.is_watch()?,
-                selected_name: query.selected_name(),
-            },
-        })
+/// Notes what a request asks, whatever becomes of it.
+fn describe(trail: &Trail, plane: &Plane, caller: &Identity, path: &str, parts: &http::request::Parts) {
+    if !trail.is_kept() {
+        return;
     }
-
-    fn attributes(&self, caller: &'a Identity, method: &'a Method) -> Attributes<'a> {
-        let (caller, method) = (caller.as_caller(), method.as_str());
-        match *self {
-            Self::Path(path) => path_request(caller, method, path),
-            Self::Resource { group, version, place, watch, selected_name } => {
-                let Place { namespace, plural: resource, name, subresource } = place;
-                let path = ResourcePath {
-                    group,
-                    version,
-                    resource,
-                    subresource,
-                    namespace,
-                    name,
-                    watch,
-                    selected_name,
-                };
-                resource_request(caller, method, &path)
-            }
+    trail.plane(plane.name());
+    let segments = route::segments(path).unwrap_or_default();
+    let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let query = Query::parse(parts.uri.query());
+    let resource = route::resource_segments(&segments)
+        .and_then(|(group, version, rest)| Some((group, version, route::place(rest).ok()?)));
+    let (caller, method) = (caller.as_caller(), parts.method.as_str());
+    trail.request(&match &resource {
+        Some((group, version, place)) => {
+            let watch = query.is_watch().unwrap_or(false);
+            resource_request(caller, method, &resource_path((group, version), place, &query, watch))
         }
+        None => path_request(caller, method, path),
+    });
+}
+
+/// What a request to a resource asks.
+fn resource_path<'a>(
+    (group, version): (&'a str, &'a str),
+    place: &route::Place<'a>,
+    query: &'a Query,
+    watch: bool,
+) -> ResourcePath<'a> {
+    ResourcePath {
+        group,
+        version,
+        resource: place.plural,
+        subresource: place.subresource,
+        namespace: place.namespace,
+        name: place.name,
+        watch,
+        selected_name: query.selected_name(),
     }
 }
 
@@ -261,15 +241,19 @@ where
 {
     let segments = route::segments(path)?;
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-    let query = Query::parse(parts.uri.query());
-    let decoded = format!("/{}", segments.join("/"));
-    let asked = Asked::read(&decoded, &segments, &query)?;
-    let (policy, trail) = (plane.policy(), Trail::of(parts));
+    let policy = plane.policy();
+    let trail = Trail::of(parts);
     let identity = authorize::acting(&policy, caller, &parts.headers, &trail)?;
-    authorize::check(&policy, &asked.attributes(&identity, &parts.method), &trail)?;
-    if let Asked::Resource { group, version, place, .. } = asked {
-        return resource::serve(shared, plane, identity, (group, version), &place, &query, parts, body).await;
+    if let Some((group, version, rest)) = route::resource_segments(&segments) {
+        let (place, query) = (route::place(rest)?, Query::parse(parts.uri.query()));
+        let path = resource_path((group, version), &place, &query, query.is_watch()?);
+        let asked = resource_request(identity.as_caller(), parts.method.as_str(), &path);
+        authorize::decide(&policy, &asked, &trail)?;
+        return resource::serve(shared, plane, identity, (group, version), &place, query, parts, body).await;
     }
+    let decoded = format!("/{}", segments.join("/"));
+    let asked = path_request(identity.as_caller(), parts.method.as_str(), &decoded);
+    authorize::decide(&policy, &asked, &trail)?;
     if parts.method != Method::GET {
         return Err(ApiError::NoSuchPath);
     }

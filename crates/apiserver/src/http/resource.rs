@@ -26,7 +26,7 @@ type Answer = Result<Response<respond::Body>>;
 struct Exchange<'a> {
     target: Target,
     parts: &'a http::request::Parts,
-    query: &'a Query,
+    query: Query,
     form: Form,
 }
 
@@ -38,7 +38,7 @@ pub(super) async fn serve<B>(
     identity: Arc<Identity>,
     (group, version): (&str, &str),
     place: &Place<'_>,
-    query: &Query,
+    query: Query,
     parts: &http::request::Parts,
     request_body: B,
 ) -> Answer
@@ -105,7 +105,7 @@ where
 async fn token<B>(
     target: Target,
     place: &Place<'_>,
-    query: &Query,
+    query: Query,
     parts: &http::request::Parts,
     request_body: B,
 ) -> Answer

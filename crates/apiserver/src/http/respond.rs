@@ -182,7 +182,7 @@ pub(super) fn warn(response: &mut Response<Body>, warnings: &[String]) {
 
 /// Audit annotations that hooks gave, as `hook name/key`, among the extensions of a response: an audit log finds them there.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AuditAnnotations(pub(crate) BTreeMap<String, String>);
+pub(crate) struct AuditAnnotations(pub BTreeMap<String, String>);
 
 /// An answer with what hooks said beside yes and no: warnings go to the client whatever becomes of the request.
 pub(super) fn noted(
@@ -192,7 +192,12 @@ pub(super) fn noted(
     if notes == Notes::default() {
         return answer;
     }
-    let mut response = answer.unwrap_or_else(|failed| error(&failed));
+    let mut response = answer.unwrap_or_else(|failed| {
+        let mut response = error(&failed);
+        // The audit log tells the reason of a failure.
+        response.extensions_mut().insert(failed);
+        response
+    });
     warn(&mut response, &notes.warnings);
     if !notes.annotations.is_empty() {
         response.extensions_mut().insert(AuditAnnotations(notes.annotations));

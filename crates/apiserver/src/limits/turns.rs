@@ -5,7 +5,10 @@
 //! that its work is given asks for a turn, and the task is woken when it has one. A turn lasts until the work waits for
 //! something else (the disk, a webhook, the rest of the body) or yields.
 //!
-//! Guarantees: at most so many requests as there are turns are running or ready to run; a turn is never held
+//! A plane that has no turn gets one at once, so the quiet ones hardly notice the busy ones; what is shared out is what
+//! planes run beyond their first.
+//!
+//! Guarantees: at most so many requests as there are turns, and one of each plane, are running or ready to run; a turn is never held
 //! by work that waits; nor by work that nobody polls, because work that does not end at the first poll goes on in a task of
 //! its own. Dropping the future ends the work.
 
@@ -42,6 +45,7 @@ impl Turns {
         // Only requests in flight ask for turns, and those are bounded.
         let caps = Caps {
             all: count,
+            floor: 1,
             plane: count,
             caller: count,
             queue_plane: usize::MAX,

@@ -18,25 +18,22 @@ mod object;
 mod reclaim;
 mod restore;
 mod seal;
+mod storage;
 mod table;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as IoWrite;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use jiff::Timestamp;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use tokio::sync::watch;
 
-use backup::{BackupError, BackupSummary};
 use bell::Bell;
-use disk::{Disk, Faults};
 pub use disk::{Found, StorageError};
 use journal::{Journal, Staged};
 pub use object::{Complete, Draft, GroupResource, Meta, Object, ObjectKey, Owner};
+pub use storage::{FoundObjects, Storage};
 use table::Table;
 pub use table::{Change, Event, Page, TooOld};
 
@@ -484,71 +481,6 @@ fn add_owners(dependents: &mut Arc<Dependents>, resource: &Arc<GroupResource>, o
     for owner in &object.meta.owners {
         let entry = (resource.clone(), object.meta.key.clone());
         dependents.entry(owner.uid.clone()).or_default().insert(entry);
-    }
-}
-
-/// What was found of a plane on disk.
-pub type FoundObjects = BTreeMap<GroupResource, Vec<Found>>;
-
-/// Where planes are kept: a folder, and what was found in it.
-#[derive(Debug)]
-pub struct Storage {
-    journal: Journal,
-    found: Mutex<BTreeMap<String, FoundObjects>>,
-}
-
-impl Storage {
-    /// Opens a store, or makes one. Also returns the revisions, which go on above all that were ever given out.
-    pub fn open(path: &Path, now: Timestamp) -> Result<(Self, Arc<Revisions>), StorageError> {
-        Self::open_with(path, now, Faults::default())
-    }
-
-    fn open_with(
-        path: &Path,
-        now: Timestamp,
-        faults: Faults,
-    ) -> Result<(Self, Arc<Revisions>), StorageError> {
-        let (mut disk, recovered) = Disk::open(path, faults)?;
-        let first = life::after(recovered.revision, now);
-        // Kept at once, so that the next life begins above this one even if nothing is written in it. A full disk is no reason
-        // not to start: what there is can be read.
-        if let Err(error) = disk.write(first, &[]) {
-            tracing::error!(error = &error as &dyn std::error::Error, "the store cannot be written to");
-        }
-        let revisions = Arc::new(Revisions::starting_at(first));
-        let journal = Journal::start(disk, revisions.clone())
-            .map_err(|source| StorageError::File { path: path.to_owned(), source })?;
-        Ok((Self { journal, found: Mutex::new(recovered.planes) }, revisions))
-    }
-
-    /// Planes that were found and not taken over yet.
-    pub fn found_planes(&self) -> Vec<String> {
-        self.found.lock().keys().cloned().collect()
-    }
-
-    /// Takes over what was found of a plane; `None` if it is new, which is written down.
-    pub async fn take_plane(&self, name: &str) -> Result<Option<FoundObjects>, CommitError> {
-        let found = self.found.lock().remove(name);
-        if found.is_none() {
-            self.journal.create_plane(name).await?;
-        }
-        Ok(found)
-    }
-
-    /// Forgets a plane and everything in it.
-    pub async fn drop_plane(&self, name: &str) -> Result<(), CommitError> {
-        self.journal.drop_plane(name).await
-    }
-
-    /// Backs everything up to a writer, as it is when this is called, and returns the writer. Writers of objects do not wait.
-    pub async fn backup<W: IoWrite + Send + 'static>(
-        &self,
-        now: Timestamp,
-        writer: W,
-    ) -> Result<(BackupSummary, W), BackupError> {
-        let (view, key) = self.journal.view().await.map_err(|_| BackupError::Unavailable)?;
-        let task = tokio::task::spawn_blocking(move || backup::of_view(&view, key, now, writer));
-        task.await.unwrap_or(Err(BackupError::Interrupted))
     }
 }
 

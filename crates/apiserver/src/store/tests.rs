@@ -1,5 +1,7 @@
+use jiff::Timestamp;
 use serde_json::json;
 
+use super::disk::Faults;
 use super::*;
 
 fn store() -> Arc<PlaneStore> {
@@ -270,5 +272,47 @@ async fn guards_see_writes_that_are_not_shown_yet() {
             assert_eq!(names(&plane), Vec::<String>::new());
             return;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_plane_that_could_not_be_made_or_dropped_does_not_come_back() {
+    for fault in [disk::Fault::Before, disk::Fault::After] {
+        let folder = tempfile::tempdir().unwrap();
+        let faults = Faults::default();
+        let (storage, revisions) = Storage::open_with(folder.path(), now(), faults.clone()).unwrap();
+        let template = Arc::new(PlaneStore::new("template", revisions));
+        let of_template = write(&template, "t", Expect::Absent, false).await.unwrap().revision();
+        let make = |name: &str| Arc::new(PlaneStore::from_template(name, &template, Some(&storage)));
+        storage.take_plane("kept").await.unwrap();
+        storage.take_plane("dropped").await.unwrap();
+        let (kept, dropped) = (make("kept"), make("dropped"));
+        write(&dropped, "a", Expect::Absent, false).await.unwrap();
+
+        faults.set(Some(fault));
+        let failed = write(&dropped, "t", Expect::At(of_template), true).await;
+        assert_eq!(failed.unwrap_err(), CommitError::NotDurable);
+        assert_eq!(storage.take_plane("new").await.unwrap_err(), CommitError::NotDurable);
+        dropped.clear();
+        assert_eq!(storage.drop_plane("dropped").await.unwrap_err(), CommitError::NotDurable);
+        assert!(matches!(
+            storage.backup(now(), std::io::sink()).await,
+            Err(backup::BackupError::Unavailable)
+        ));
+        faults.set(None);
+        let (summary, _) = storage.backup(now(), std::io::sink()).await.unwrap();
+        assert_eq!((summary.planes, summary.objects), (1, 0), "{fault:?}: what was refused is in a backup");
+        write(&kept, "a", Expect::Absent, false).await.unwrap();
+        drop((storage, template, kept, dropped));
+
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let (storage, _) = loop {
+            match Storage::open_with(folder.path(), now(), faults.clone()) {
+                Ok(opened) => break opened,
+                Err(error) => assert!(std::time::Instant::now() < deadline, "{error:?}"),
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        };
+        assert_eq!(storage.found_planes(), ["kept"], "{fault:?}");
     }
 }

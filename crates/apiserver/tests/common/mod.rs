@@ -19,6 +19,8 @@ use std::time::Duration;
 
 use compute_apiserver::{ApiServer, Clock, Identity, Options, PlaneName, Random};
 use jiff::Timestamp;
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use kube::api::{Api, PostParams};
 use kube::core::Status;
 use kube::{Client, CustomResourceExt as _};
 use serde_json::Value;
@@ -100,23 +102,23 @@ pub async fn plane(server: &ApiServer, name: &str) -> PlaneName {
     plane_with(server, name, &[widget_crd()]).await
 }
 
-/// Makes a plane that starts with these objects.
-pub async fn plane_with(server: &ApiServer, name: &str, objects: &[Value]) -> PlaneName {
-    let template = server.template(objects).await.unwrap();
+/// Makes a plane that starts with these CRDs.
+pub async fn plane_with(server: &ApiServer, name: &str, crds: &[Value]) -> PlaneName {
+    let template = server.template(crds).await.unwrap();
     let name = PlaneName::new(name).unwrap();
     server.create_plane(name.clone(), &template).await.unwrap();
     name
 }
 
-/// Makes a plane that serves [`Widget`]s, in which whoever gets in may do everything: for tests of something else, with callers
-/// whom limits hold back.
-pub async fn open_plane(server: &ApiServer, name: &str) -> PlaneName {
-    let binding = serde_json::json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": "everyone" },
-        "subjects": [{ "kind": "Group", "name": "system:authenticated" }],
+/// Lets every member of a group do everything in a plane, without being a superuser.
+pub async fn empower(server: &ApiServer, plane: &PlaneName, group: &str) {
+    let binding: ClusterRoleBinding = serde_json::from_value(serde_json::json!({
+        "metadata": { "name": group },
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
-    });
-    plane_with(server, name, &[widget_crd(), binding]).await
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group }],
+    }))
+    .unwrap();
+    Api::all(client(server, plane)).create(&PostParams::default(), &binding).await.unwrap();
 }
 
 /// The CRD of [`Widget`].

@@ -119,7 +119,7 @@ enum Keys {
     /// There is none.
     None,
     /// It is the one of the backup.
-    Fits(Key, Sealer),
+    Fits(Key, Box<Sealer>),
     /// It is another one.
     Other(PathBuf),
 }
@@ -134,7 +134,7 @@ impl Keys {
         if key.fingerprint() != wanted {
             return Ok(Self::Other(path.to_owned()));
         }
-        let sealer = Sealer::new(&key);
+        let sealer = Box::new(Sealer::new(&key));
         Ok(Self::Fits(key, sealer))
     }
 
