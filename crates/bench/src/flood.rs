@@ -29,7 +29,7 @@ whether or not earlier ones are answered; a request is timed from when it was du
 processes of their own on the same cores; the flooding client runs at nice 19, so that what is seen is the server's \
 fairness and not the scheduler's. It keeps 1,000 requests in flight at the plane `loud` (the same mix, over 4 HTTP/2 connections), \
 then 10,000 watches (over 10 connections) while that plane is written to twice a second. \
-Whatever is refused with 429 is tried again after the time that the answer names.";
+Both clients are ordinary users with a role that allows everything. Whatever is refused with 429 is tried again after the time that the answer names.";
 
 /// When the quiet client sends its next request.
 const EVERY: Duration = Duration::from_millis(5);

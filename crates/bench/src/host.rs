@@ -7,10 +7,12 @@ use anyhow::{Context as _, Result};
 use compute_apiserver::{
     Access, ApiServer, Authority, Identity, Options, PlaneName, PlaneTemplate, Tls, serve,
 };
+use http::header::CONTENT_TYPE;
 use kube::{Client, Config};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::child::{self, Child, Role};
@@ -18,8 +20,9 @@ use crate::sample;
 
 /// The plane that most measurements use.
 pub const PLANE: &str = "bench";
-/// The bearer token that opens every plane.
-const TOKEN: &str = "bench-token";
+/// Who uses planes: ordinary users, whom a role lets do everything. The first is whoever is measured.
+const USERS: [&str; 2] = ["bench", "flood"];
+const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// Whether planes are kept on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +98,27 @@ impl Local {
         Ok(name)
     }
 
-    /// A client for a plane. Each carries an identity of its own, as separate controllers would.
+    /// A client for a plane whom no rule and no limit holds back.
     pub fn client(&self, plane: &PlaneName) -> Client {
-        Client::new(self.server.service(plane, Identity::superuser("bench")), "default")
+        self.client_of(plane, Identity::superuser("bench-admin"))
+    }
+
+    fn client_of(&self, plane: &PlaneName, identity: Identity) -> Client {
+        Client::new(self.server.service(plane, identity), "default")
+    }
+
+    /// Lets [`USERS`] do everything in a plane, by a role: they are asked about and limited like anyone.
+    async fn admit_users(&self, plane: &PlaneName) -> Result<()> {
+        let users = USERS.map(|user| json!({ "apiGroup": RBAC, "kind": "User", "name": user }));
+        let binding = json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding", "metadata": { "name": "bench" },
+            "roleRef": { "apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin" },
+            "subjects": users,
+        });
+        let path = format!("/apis/{RBAC}/v1/clusterrolebindings");
+        let request = http::Request::post(path).header(CONTENT_TYPE, "application/json");
+        self.client(plane).request_text(request.body(serde_json::to_vec(&binding)?)?).await?;
+        Ok(())
     }
 }
 
@@ -135,7 +156,7 @@ impl Endpoint {
 }
 
 fn token_of(user: &str) -> String {
-    format!("{TOKEN}-{user}")
+    format!("token-of-{user}")
 }
 
 /// A server in another process, reached over TLS.
@@ -145,9 +166,6 @@ pub struct Remote {
     /// Ends with this value.
     _child: Child,
 }
-
-/// Users that a remote server knows.
-pub const USERS: [&str; 2] = ["bench", "flood"];
 
 impl Remote {
     /// Starts a server with these planes.
@@ -162,10 +180,10 @@ impl Remote {
 pub async fn serve_planes(folder: Option<PathBuf>, planes: Vec<String>) -> Result<()> {
     let local = Local::open(folder.as_deref()).await?;
     for name in planes {
-        local.plane(&name).await?;
+        local.admit_users(&local.plane(&name).await?).await?;
     }
     for user in USERS {
-        local.server.tokens().add(&token_of(user), Identity::superuser(user), Access::AllPlanes);
+        local.server.tokens().add(&token_of(user), Identity::user(user), Access::AllPlanes);
     }
     let authority = Authority::generate("bench authority")?;
     let issued = authority.issue_server(&["127.0.0.1".to_owned()])?;
@@ -199,6 +217,7 @@ impl Site {
             Transport::InProcess => {
                 let local = Local::open(path.as_deref()).await?;
                 let plane = local.plane(PLANE).await?;
+                local.admit_users(&plane).await?;
                 Way::Local(local, plane)
             }
             Transport::Tls => Way::Remote(Box::new(Remote::start(path, &[PLANE]).await?)),
@@ -209,7 +228,7 @@ impl Site {
     /// A client with connections of its own.
     pub fn client(&self) -> Result<Client> {
         match &self.way {
-            Way::Local(local, plane) => Ok(local.client(plane)),
+            Way::Local(local, plane) => Ok(local.client_of(plane, Identity::user(USERS[0]))),
             Way::Remote(remote) => remote.endpoint.client(PLANE),
         }
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// What is measured allocates as what is shipped (`compute-local`).
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     compute_bench::main()

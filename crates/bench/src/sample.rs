@@ -5,10 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// How large an object is as JSON when it is stored and read again, after one write.
+/// How large an object is, at most, as JSON when it is stored and read again, after one write.
 pub const SIZE: usize = 2048;
 /// How much of that the server adds: uid, times, revision, managed fields.
-const ADDED: usize = 977;
+const ADDED: usize = 994;
 /// The label by which one object in a hundred is picked.
 pub const SHARD: &str = "bench.example.com/shard";
 
@@ -103,8 +103,8 @@ mod tests {
             api(&client).create(&PostParams::default(), &sample(name, 7)).await.unwrap();
             let request = http::Request::get(format!("{PATH}/{name}")).body(Vec::new()).unwrap();
             let stored = client.request_text(request).await.unwrap().len();
-            // The revision's digits and the client's version vary.
-            assert!(stored.abs_diff(SIZE) <= 16, "{name} is stored as {stored} bytes");
+            // The digits of the revision vary.
+            assert!((SIZE - 24..=SIZE).contains(&stored), "{name} is stored as {stored} bytes");
         }
     }
 }

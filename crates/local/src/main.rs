@@ -22,7 +22,7 @@ use data_dir::DataDir;
 
 /// A request is hundreds of small allocations: this one takes half the time of the system's.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 /// Runs the compute platform on this machine: control planes for a project, the hub and one cell per city, in
 /// one process, on loopback, with TLS and tokens.

@@ -17,9 +17,9 @@ use super::reclaim::Reclaim;
 
 /// Objects live in memory: the engine's own caches are kept small.
 const CACHE_BYTES: u64 = 1 << 20;
-/// A table on disk is written each time that this much has gone to the journal. Small, because it is held in memory; large enough
-/// that a table is worth a file.
-const MEMTABLE_BYTES: u64 = 4 << 20;
+/// A table on disk is written each time that this much has gone to the journal. Small, because up to three are held in memory, beside
+/// the objects themselves; large enough that a table is worth a file.
+const MEMTABLE_BYTES: u64 = 2 << 20;
 /// The engine starts a new journal after 64 MB and removes the old one when what it holds is in tables: more than two are
 /// never needed.
 const JOURNAL_BYTES: u64 = 64 << 20;
