@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use fjall::compaction::Leveled;
 use fjall::{
     Database, Iter, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable as _, Snapshot,
 };
@@ -20,6 +21,10 @@ const CACHE_BYTES: u64 = 1 << 20;
 /// A table on disk is written each time that this much has gone to the journal. Small, because up to three are held in memory, beside
 /// the objects themselves; large enough that a table is worth a file.
 const MEMTABLE_BYTES: u64 = 2 << 20;
+/// So many of them are merged at once, into tables of this size. A writer's sync waits in the file system for that of a table: with the
+/// engine's own choice (4, and 64 MiB) one batch in a hundred takes 30 ms, with this one 14 ms.
+const MERGED_AT_ONCE: u8 = 8;
+const TABLE_BYTES: u64 = 16 << 20;
 /// The engine starts a new journal after 64 MB and removes the old one when what it holds is in tables: more than two are
 /// never needed.
 const JOURNAL_BYTES: u64 = 64 << 20;
@@ -48,7 +53,14 @@ impl Engine {
             .max_journaling_size(JOURNAL_BYTES)
             .worker_threads(THREADS)
             .open()?;
-        let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
+        let merging =
+            Leveled::default().with_l0_threshold(MERGED_AT_ONCE).with_table_target_size(TABLE_BYTES);
+        let merging = Arc::new(merging);
+        let options = || {
+            KeyspaceCreateOptions::default()
+                .max_memtable_size(MEMTABLE_BYTES)
+                .compaction_strategy(merging.clone())
+        };
         let keyspace = database.keyspace("objects", options)?;
         Ok(Self { database, keyspace, closed: Arc::default(), reclaim: Mutex::default() })
     }
