@@ -24,7 +24,7 @@ async fn main() -> Result<()> {
     let template = server.template(&[]).await?;
     let plane = PlaneName::new("demo")?;
     server.create_plane(plane.clone(), &template).await?;
-    let client = Client::new(server.service(&plane, Identity::user("writer")), "default");
+    let client = Client::new(server.service(&plane, Identity::superuser("writer")), "default");
 
     let mut tasks = tokio::task::JoinSet::new();
     for writer in 0..writers {

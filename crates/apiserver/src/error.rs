@@ -6,7 +6,9 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
+use crate::authz::{Attributes, Decision, Target};
 use crate::field_error::FieldError;
+use crate::hooks::Denial;
 
 /// The result of anything that serves a request.
 pub type Result<T, E = ApiError> = std::result::Result<T, E>;
@@ -142,6 +144,9 @@ pub enum ApiError {
         /// Where the server is.
         current: u64,
     },
+    /// A hook refuses the request, or one that must answer cannot. Retryable if the status says so.
+    #[error("{0}")]
+    Denied(Box<Denial>),
     /// A fault of the server.
     #[error("Internal error occurred: {0}")]
     Internal(String),
@@ -168,6 +173,20 @@ fn invalid_message(subject: &Subject, errors: &[FieldError]) -> String {
 }
 
 impl ApiError {
+    /// The caller may not do it.
+    pub(crate) fn refused(attributes: &Attributes<'_>, decision: &Decision<'_>) -> Self {
+        let subject = match attributes.target {
+            Target::Resource(resource) => Subject {
+                group: resource.group.to_owned(),
+                resource: resource.resource.to_owned(),
+                name: resource.name.to_owned(),
+            },
+            Target::Path(_) => Subject::default(),
+        };
+        let message = attributes.forbidden_message(&decision.reason());
+        Self::Forbidden { subject, message, causes: Vec::new() }
+    }
+
     /// The HTTP status code.
     pub fn code(&self) -> StatusCode {
         match self {
@@ -187,12 +206,15 @@ impl ApiError {
             Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Invalid { .. } | Self::Unprocessable(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::ResourceVersionTooLarge { .. } => StatusCode::GATEWAY_TIMEOUT,
+            Self::Denied(denial) => {
+                StatusCode::from_u16(denial.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+            }
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
-    /// The machine-readable reason.
-    pub fn reason(&self) -> &'static str {
+    /// The machine-readable reason; may be empty if a hook refuses.
+    pub fn reason(&self) -> &str {
         match self {
             Self::BadRequest(_) => "BadRequest",
             Self::Unauthorized => "Unauthorized",
@@ -210,12 +232,16 @@ impl ApiError {
             Self::Invalid { .. } => "Invalid",
             Self::Unprocessable(_) => "Invalid",
             Self::ResourceVersionTooLarge { .. } => "Timeout",
+            Self::Denied(denial) => &denial.reason,
             Self::Internal(_) => "InternalError",
         }
     }
 
     /// The `Status` object that the client gets.
     pub fn to_status(&self) -> Value {
+        if let Self::Denied(denial) = self {
+            return denial.to_status();
+        }
         let mut details = serde_json::Map::new();
         let mut metadata = json!({});
         let mut subject_details = |subject: &Subject| {

@@ -8,8 +8,9 @@
 //! ([`Options`]).
 //!
 //! Start reading at [`ApiServer`]; then follow a request inwards: `http` (paths, negotiation, streams), `verbs` (get to
-//! deletecollection), `admission` (what happens to an object on its way in), `registry` (built-in kinds and CRDs), `store` (objects
-//! and history), `planes`. `limits` keeps one client or plane from slowing the others; `audit` writes down who did what. `lifecycle` does in the background what the API promises: garbage collection, namespaces, CRDs.
+//! deletecollection), `admission` (what happens to an object on its way in), `hooks` (who else is asked), `registry` (built-in kinds and CRDs), `store` (objects
+//! and history), `planes`. `limits` keeps one client or plane from slowing the others, `audit` writes down who did what, and
+//! `lifecycle` does in the background what the API promises: garbage collection, namespaces, CRDs.
 //!
 //! ```
 //! use compute_apiserver::{ApiServer, Identity, Options, PlaneName};
@@ -21,7 +22,7 @@
 //! let name = PlaneName::new("demo")?;
 //! server.create_plane(name.clone(), &template).await?;
 //!
-//! let client = kube::Client::new(server.service(&name, Identity::user("me")), "default");
+//! let client = kube::Client::new(server.service(&name, Identity::superuser("me")), "default");
 //! let namespaces: kube::Api<k8s_openapi::api::core::v1::Namespace> = kube::Api::all(client);
 //! assert!(namespaces.get_opt("default").await?.is_some());
 //! # Ok(())
@@ -45,6 +46,7 @@ mod openapi;
 pub mod patch;
 mod pki;
 mod planes;
+mod private_file;
 mod registry;
 pub mod schema;
 mod selector;
@@ -61,4 +63,4 @@ pub use limits::Limits;
 pub use pki::{Authority, Issued, PkiError};
 pub use planes::{Plane, PlaneError, PlaneName, PlaneTemplate, TemplateError};
 pub use server::{ApiServer, Options};
-pub use store::{GroupResource, StorageError};
+pub use store::{GroupResource, StorageError, backup};

@@ -48,6 +48,28 @@ impl Authority {
         &self.pem
     }
 
+    /// A client certificate for a user who may be in a group, which counts up to `expires`.
+    pub fn issue_client(
+        &self,
+        user: &str,
+        group: Option<&str>,
+        expires: jiff::Timestamp,
+    ) -> Result<Issued, PkiError> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = named(user);
+        if let Some(group) = group {
+            params.distinguished_name.push(DnType::OrganizationName, group);
+        }
+        let seconds = expires.as_second();
+        params.not_after =
+            rcgen::date_time_ymd(1970, 1, 1) + std::time::Duration::from_secs(seconds.max(0).unsigned_abs());
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?.pem();
+        Ok(Issued { certificate, key: key.serialize_pem() })
+    }
+
     /// A server certificate for these host names and addresses.
     pub fn issue_server(&self, names: &[String]) -> Result<Issued, PkiError> {
         let mut params = CertificateParams::new(names.to_vec())?;

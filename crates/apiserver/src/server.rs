@@ -6,14 +6,19 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::audit;
+use crate::auth::service_accounts::Signer;
 use crate::auth::{Identity, Tokens};
+use crate::authz::RBAC;
 use crate::clock::{Clock, Random, SystemClock};
+use crate::hooks::Hook;
 use crate::http::{NetworkService, PlaneRoute, PlaneService};
 use crate::lifecycle;
 use crate::limits::{Gate, Limits};
+use crate::planes::hooks::ServerHooks;
 use crate::planes::{Plane, PlaneError, PlaneName, PlaneTemplate, Planes, TemplateError};
 use crate::registry::Definitions;
-use crate::store::{CommitError, Event, Revisions, Storage, StorageError, Write};
+use crate::store::backup::{BackupError, BackupSummary};
+use crate::store::{CommitError, Event, Revisions, Storage, StorageError, Write, life};
 
 /// How a server is set up.
 #[derive(Clone)]
@@ -51,7 +56,10 @@ pub(crate) struct Shared {
     pub(crate) revisions: Arc<Revisions>,
     pub(crate) definitions: Definitions,
     pub(crate) tokens: Tokens,
+    /// Signs the tokens of service accounts.
+    pub(crate) signer: Signer,
     pub(crate) planes: Planes,
+    pub(crate) hooks: ServerHooks,
     pub(crate) lifecycle: lifecycle::Queue,
     pub(crate) gate: Gate,
     /// Where planes are kept; none in memory.
@@ -78,11 +86,16 @@ impl Shared {
 
     async fn commit_now(&self, plane: &Arc<Plane>, write: Write) -> Result<Arc<Event>, CommitError> {
         let is_crd = write.resource.resource == "customresourcedefinitions";
+        let is_rbac = write.resource.group == RBAC;
         let resource = write.resource.clone();
         let event = plane.store.commit(write).await?;
         if is_crd {
             plane.reload(&self.definitions);
         }
+        if is_rbac {
+            plane.forget_policy();
+        }
+        plane.follow_hooks(&resource, &self.hooks);
         self.lifecycle.notice(plane, &resource, &event, self.options.clock.now());
         Ok(event)
     }
@@ -102,24 +115,27 @@ impl ApiServer {
     /// A server without planes, whose planes are kept in memory. Must be called inside a Tokio runtime: garbage
     /// collection runs as a task of it, and ends with the last clone of the server.
     pub fn new(options: Options) -> Self {
-        let first = u64::try_from(options.clock.now().as_microsecond()).unwrap_or(0);
-        Self::with(options, Arc::new(Revisions::starting_at(first)), None)
+        let first = life::first(options.clock.now());
+        Self::with(options, Arc::new(Revisions::starting_at(first)), None, Signer::generate())
     }
 
     /// A server whose planes are kept in a folder. Those that are there already are found again when they are
     /// created anew; [`ApiServer::found_planes`] names them.
     pub fn open(options: Options, folder: &Path) -> Result<Self, StorageError> {
-        let (storage, revisions) = Storage::open(folder)?;
-        Ok(Self::with(options, revisions, Some(storage)))
+        let (storage, revisions) = Storage::open(folder, options.clock.now())?;
+        let signer = Signer::open(&folder.join("service-accounts.key"))?;
+        Ok(Self::with(options, revisions, Some(storage), signer))
     }
 
-    fn with(options: Options, revisions: Arc<Revisions>, storage: Option<Storage>) -> Self {
+    fn with(options: Options, revisions: Arc<Revisions>, storage: Option<Storage>, signer: Signer) -> Self {
         Self(Arc::new_cyclic(|weak| Shared {
             gate: Gate::new(&options.limits),
+            hooks: ServerHooks::new(options.clock.clone()),
             options,
             revisions,
             definitions: Definitions::default(),
             tokens: Tokens::default(),
+            signer,
             planes: Planes::default(),
             lifecycle: lifecycle::start(weak.clone()),
             storage,
@@ -133,9 +149,10 @@ impl ApiServer {
         names.iter().filter_map(|name| PlaneName::new(name).ok()).collect()
     }
 
-    /// Prepares what planes start with beside their namespaces: these CRDs.
-    pub async fn template(&self, crds: &[Value]) -> Result<PlaneTemplate, TemplateError> {
-        PlaneTemplate::new(&self.0, crds).await
+    /// Prepares what planes start with beside their namespaces and the default roles: these CRDs and other objects of the
+    /// whole plane.
+    pub async fn template(&self, objects: &[Value]) -> Result<PlaneTemplate, TemplateError> {
+        PlaneTemplate::new(&self.0, objects).await
     }
 
     /// Makes a plane with namespaces of its own and what the template has.
@@ -173,6 +190,27 @@ impl ApiServer {
         Ok(existed)
     }
 
+    /// Asks `hook` about writes to all planes, present and future, from now on; [`Hook::in_plane`] limits it to some.
+    ///
+    /// Hooks in this process are asked in the order in which they were added, before the webhooks of the plane. They are not
+    /// asked about what a new plane starts with, nor about what the server does to keep its own books: see
+    /// [`hooks`](crate::hooks).
+    pub fn add_hook(&self, hook: Arc<dyn Hook>) {
+        self.0.hooks.add(hook);
+    }
+
+    /// Backs up all planes to a writer, as they are at one revision when this is called, and returns the writer, to be
+    /// synced or closed. Reading and writing of objects goes on meanwhile; the server takes its part from disk, not from memory.
+    /// Secrets in a backup are encrypted with the key in the file `secrets.key` of the server's folder, which is not part
+    /// of it. [`backup::restore`](crate::backup::restore) is the way back.
+    pub async fn backup<W: std::io::Write + Send + 'static>(
+        &self,
+        writer: W,
+    ) -> Result<(BackupSummary, W), BackupError> {
+        let storage = self.0.storage.as_ref().ok_or(BackupError::InMemory)?;
+        storage.backup(self.0.options.clock.now(), writer).await
+    }
+
     /// The bearer tokens that are accepted over the network.
     pub fn tokens(&self) -> &Tokens {
         &self.0.tokens
@@ -184,7 +222,7 @@ impl ApiServer {
     }
 
     /// An in-process way to a plane, to be put under any HTTP client that takes a tower service
-    /// (`kube::Client::new(server.service(…), "default")`).
+    /// (`kube::Client::new(server.service(…), "default")`). The identity may do what the plane's roles grant it.
     pub fn service(&self, plane: &PlaneName, identity: Identity) -> PlaneService {
         PlaneService::new(self.clone(), plane.clone(), identity)
     }

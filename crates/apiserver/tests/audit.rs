@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use common::{Recorder, TlsServer, eventually, plane};
+use common::{Recorder, TlsServer, empower, eventually, plane};
 use compute_apiserver::audit::{Event, Stage};
 use compute_apiserver::{Access, ApiServer, Body, Identity, Options, PlaneName};
 use futures::StreamExt as _;
@@ -24,12 +24,19 @@ const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const CANARY: &str = "canary-bird-that-must-not-sing";
 
+fn ann() -> Identity {
+    Identity::user("ann").in_group("staff")
+}
+
 async fn server() -> (ApiServer, Recorder) {
     let recorder = Recorder::default();
     let server = ApiServer::new(Options { audit: Some(Arc::new(recorder.clone())), ..Options::default() });
-    plane(&server, "p").await;
+    let name = plane(&server, "p").await;
+    empower(&server, &name, "staff").await;
+    recorder.take();
     let opened = [PlaneName::new("p").unwrap()];
-    server.tokens().add("ann", Identity::user("ann").in_group("staff"), Access::Planes(opened.into()));
+    server.tokens().add("ann", ann(), Access::Planes(opened.into()));
+    server.tokens().add("bob", Identity::user("bob"), Access::AllPlanes);
     (server, recorder)
 }
 
@@ -116,7 +123,9 @@ async fn requests_and_their_records() {
         assert_eq!(response.headers()["audit-id"], event.id.as_str());
         assert_eq!((event.stage, event.plane()), (Stage::ResponseComplete, "p"));
         assert_eq!(event.uri, path);
-        assert_eq!(event.user, Identity::user("ann").in_group("staff"));
+        assert_eq!(event.user, ann().in_group("system:authenticated"));
+        assert_eq!(event.annotations["authorization.k8s.io/decision"], "allow");
+        assert!(event.annotations["authorization.k8s.io/reason"].contains("ClusterRoleBinding \"staff\""));
         assert_eq!(event.user_agent, "tester/1.0");
         assert!(
             event.at >= event.received && event.annotations.contains_key("apiserver.latency.k8s.io/total")
@@ -131,6 +140,7 @@ async fn those_who_are_not_let_in_are_recorded_too() {
         ("/planes/p/api", "wrong", "", "", 401),
         ("/planes/other/api/v1/namespaces", "ann", "ann", "", 403),
         ("/api/v1/namespaces", "ann", "ann", "", 403),
+        ("/planes/p/api/v1/namespaces", "bob", "bob", "p", 403),
     ] {
         send(&server, ("GET", path, ""), token, b"").await;
         let events = recorder.take();
@@ -176,7 +186,7 @@ async fn a_watch_is_recorded_when_it_starts_and_when_it_ends() {
 async fn in_process_requests_and_sources() {
     let (server, recorder) = server().await;
     let name = PlaneName::new("p").unwrap();
-    let service = server.service(&name, Identity::user("controller"));
+    let service = server.service(&name, Identity::superuser("controller"));
     let request = Request::get("/api/v1/namespaces/default").body(Full::<Bytes>::default()).unwrap();
     service.oneshot(request).await.unwrap();
     let events = recorder.take();
@@ -191,6 +201,24 @@ async fn in_process_requests_and_sources() {
     namespaces.get("default").await.unwrap();
     let events = recorder.take();
     assert_eq!(events[0].sources, ["127.0.0.1"]);
+}
+
+#[tokio::test]
+async fn whoever_acts_as_another_is_recorded_as_both() {
+    let (server, recorder) = server().await;
+    for (user, code, decision) in [("bob", 403, "forbid"), ("kim", 200, "allow")] {
+        let request = Request::get("/planes/p/api/v1/namespaces/default")
+            .header("authorization", "Bearer ann")
+            .header("impersonate-user", user)
+            .header("impersonate-group", if code == 200 { "staff" } else { "none" })
+            .body(Full::<Bytes>::default())
+            .unwrap();
+        server.network_service().oneshot(request).await.unwrap();
+        let event = recorder.take().pop().unwrap();
+        assert_eq!((event.user.user.as_str(), event.response_status.unwrap().code), ("ann", code));
+        assert_eq!(event.impersonated_user.unwrap().user, user);
+        assert_eq!(event.annotations["authorization.k8s.io/decision"], decision);
+    }
 }
 
 #[tokio::test]

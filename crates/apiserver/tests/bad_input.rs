@@ -66,7 +66,7 @@ impl Plane {
             .header("content-type", content_type)
             .body(Full::new(Bytes::copy_from_slice(body)))
             .unwrap();
-        let service = self.0.service(&self.1, Identity::user("tester"));
+        let service = self.0.service(&self.1, Identity::superuser("tester"));
         let response = service.oneshot(request).await.unwrap();
         let code = response.status().as_u16();
         let body = response.into_body().collect().await.unwrap().to_bytes();
@@ -291,7 +291,7 @@ async fn wrong_content_types_and_accepts() {
         .await;
     let request =
         Request::get(CONFIG_MAPS).header("accept", "text/html").body(Full::<Bytes>::default()).unwrap();
-    let response = plane.0.service(&plane.1, Identity::user("tester")).oneshot(request).await.unwrap();
+    let response = plane.0.service(&plane.1, Identity::superuser("tester")).oneshot(request).await.unwrap();
     assert_eq!(response.status(), 406);
     plane.is_well().await;
 }
@@ -605,7 +605,7 @@ async fn unknown_and_doubled_fields() {
         .header("content-type", json)
         .body(Full::<Bytes>::from(r#"{"metadata":{"name":"x"},"spec":{"size":1,"colour":"red"}}"#))
         .unwrap();
-    let response = plane.0.service(&plane.1, Identity::user("tester")).oneshot(request).await.unwrap();
+    let response = plane.0.service(&plane.1, Identity::superuser("tester")).oneshot(request).await.unwrap();
     assert_eq!(response.status(), 201);
     assert_eq!(response.headers()["warning"], r#"299 - "unknown field \"spec.colour\"""#);
     let body: Value =

@@ -29,7 +29,7 @@ async fn reopen(folder: &Path) -> (ApiServer, Client) {
     let template = server.template(&[]).await.unwrap();
     let plane = PlaneName::new("demo").unwrap();
     server.create_plane(plane.clone(), &template).await.unwrap();
-    let client = Client::new(server.service(&plane, Identity::user("tester")), "default");
+    let client = Client::new(server.service(&plane, Identity::superuser("tester")), "default");
     (server, client)
 }
 
@@ -182,7 +182,7 @@ async fn everything_is_found_again_and_what_was_dropped_is_not() {
             server.create_plane(name(plane), &template).await.unwrap();
         }
         assert!(server.drop_plane(&name("gone")).await.unwrap());
-        let client = Client::new(server.service(&name("a"), Identity::user("t")), "default");
+        let client = Client::new(server.service(&name("a"), Identity::superuser("t")), "default");
         let api: Api<kube::core::DynamicObject> = Api::default_namespaced_with(client.clone(), &things);
         let thing =
             serde_json::from_value(json!({ "metadata": { "name": "t" }, "spec": { "size": 1 } })).unwrap();
@@ -193,7 +193,7 @@ async fn everything_is_found_again_and_what_was_dropped_is_not() {
         let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
         maps.create(&PostParams::default(), &serde_json::from_value(child).unwrap()).await.unwrap();
         // A template's own CRD can be removed from one plane.
-        let other = Client::new(server.service(&name("b"), Identity::user("t")), "default");
+        let other = Client::new(server.service(&name("b"), Identity::superuser("t")), "default");
         let crds: Api<
             k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
         > = Api::all(other);
@@ -219,7 +219,7 @@ async fn everything_is_found_again_and_what_was_dropped_is_not() {
         server.create_plane(name(plane), &template).await.unwrap();
     }
     assert_eq!(server.found_planes(), []);
-    let client = Client::new(server.service(&name("a"), Identity::user("t")), "default");
+    let client = Client::new(server.service(&name("a"), Identity::superuser("t")), "default");
     let namespaces: Api<Namespace> = Api::all(client.clone());
     assert_eq!(namespaces.get("default").await.unwrap().uid().unwrap(), uid, "the same namespace as before");
     let api: Api<kube::core::DynamicObject> = Api::default_namespaced_with(client.clone(), &things);
@@ -233,7 +233,7 @@ async fn everything_is_found_again_and_what_was_dropped_is_not() {
         assert!(Instant::now() < deadline, "the child outlives its owner");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let other = Client::new(server.service(&name("b"), Identity::user("t")), "default");
+    let other = Client::new(server.service(&name("b"), Identity::superuser("t")), "default");
     let absent: Api<kube::core::DynamicObject> = Api::default_namespaced_with(other, &things);
     assert!(absent.list(&ListParams::default()).await.is_err(), "the plane has removed that kind");
 }

@@ -94,7 +94,7 @@ async fn server() -> ApiServer {
     for name in PLANES {
         server.create_plane(plane(name), &template).await.unwrap();
         let token = format!("token-{name}");
-        server.tokens().add(&token, Identity::user(name), Access::Planes([plane(name)].into()));
+        server.tokens().add(&token, Identity::superuser(name), Access::Planes([plane(name)].into()));
         for (path, object) in [
             ("api/v1/namespaces", "hidden-namespace"),
             ("api/v1/namespaces/hidden-namespace/configmaps", "hidden-object"),
@@ -180,8 +180,10 @@ async fn a_token_is_refused_on_every_other_plane_and_learns_nothing() {
     assert!(table.len() > 300, "the route table has {} entries", table.len());
     let body = json!({ "metadata": { "name": "intruder" } });
     let mut refused = 0;
-    for holder in ["project-a", "hub", "cell-dfw", "core"] {
-        let token = format!("token-{holder}");
+    let service_account = service_account_token(&server, "project-a").await;
+    let counts_before = counts(&server);
+    let tokens = ["project-a", "hub", "cell-dfw", "core"].map(|holder| (holder, format!("token-{holder}")));
+    for (holder, token) in tokens.into_iter().chain([("project-a", service_account)]) {
         for other in PLANES.into_iter().filter(|other| *other != holder) {
             for (method, path) in routes_of(other, &table) {
                 let (status, text) = ask_text(&server, method, &path, Some(&token), &body).await;
@@ -192,19 +194,39 @@ async fn a_token_is_refused_on_every_other_plane_and_learns_nothing() {
         }
     }
     assert!(refused > 4000, "{refused} requests");
-    // Nothing was written by any of them.
-    for name in PLANES {
+    assert_eq!(counts(&server), counts_before, "nothing was written by any of them");
+}
+
+/// How many objects there are of each kind in each plane.
+fn counts(server: &ApiServer) -> BTreeMap<(&'static str, String), usize> {
+    let of = |name: &'static str| {
         let counts = server.plane(&plane(name)).unwrap().counts();
-        let counts: BTreeMap<&str, usize> =
-            counts.iter().map(|(kind, count)| (kind.resource.as_str(), *count)).collect();
-        let expected = BTreeMap::from([
-            ("configmaps", 1),
-            ("customresourcedefinitions", 1),
-            ("hiddenkinds", 1),
-            ("namespaces", 3),
-        ]);
-        assert_eq!(counts, expected);
-    }
+        counts.into_iter().map(move |(kind, count)| ((name, kind.resource), count))
+    };
+    PLANES.into_iter().flat_map(of).collect()
+}
+
+/// A token of a service account that may do everything in its plane.
+async fn service_account_token(server: &ApiServer, plane: &str) -> String {
+    let post = async |path: &str, body: Value| {
+        let (path, token) = (format!("/planes/{plane}/{path}"), format!("token-{plane}"));
+        let (status, answer) = ask(server, &Method::POST, &path, Some(&token), &body).await;
+        assert_eq!(status, StatusCode::CREATED, "{answer}");
+        answer
+    };
+    let accounts = "api/v1/namespaces/default/serviceaccounts";
+    post(accounts, json!({ "metadata": { "name": "s" } })).await;
+    let binding = json!({
+        "metadata": { "name": "s" }, "subjects": [{ "kind": "ServiceAccount", "name": "s", "namespace": "default" }],
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+    });
+    post("apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding).await;
+    let made = post(&format!("{accounts}/s/token"), json!({})).await;
+    let token = made["status"]["token"].as_str().unwrap().to_owned();
+    let path = format!("/planes/{plane}/api/v1/secrets");
+    let (status, _) = ask(server, &Method::GET, &path, Some(&token), &Value::Null).await;
+    assert_eq!(status, StatusCode::OK, "it works where it belongs");
+    token
 }
 
 #[tokio::test]
@@ -235,11 +257,15 @@ async fn a_plane_that_exists_looks_like_one_that_does_not() {
 async fn unknown_or_missing_credentials_are_refused_everywhere() {
     let server = server().await;
     let table = route_table(&server).await;
+    let long_ago = jiff::Timestamp::UNIX_EPOCH;
+    server.tokens().add_until("expired", Identity::superuser("root"), Access::AllPlanes, long_ago);
     for name in PLANES {
         for (method, path) in routes_of(name, &table) {
-            let (status, text) = ask_text(&server, method, &path, None, &json!({})).await;
-            assert_eq!(status, StatusCode::UNAUTHORIZED, "{method} {path}");
-            assert_eq!(leaks(&text), None, "{method} {path}: {text}");
+            for token in [None, Some("expired")] {
+                let (status, text) = ask_text(&server, method, &path, token, &json!({})).await;
+                assert_eq!(status, StatusCode::UNAUTHORIZED, "{token:?} {method} {path}");
+                assert_eq!(leaks(&text), None, "{method} {path}: {text}");
+            }
         }
     }
     for (header, expected) in [

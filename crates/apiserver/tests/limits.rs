@@ -5,13 +5,15 @@
 mod common;
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Recorder, TlsServer, eventually, plane, soon};
+use common::{Recorder, TlsServer, empower, eventually, plane, soon};
+use compute_apiserver::hooks::{AdmissionRequest, Hook, HookError, Operation, Outcome, Rule, Rules};
 use compute_apiserver::{Access, ApiServer, Body, Identity, Limits, Options, PlaneName};
-use futures::future::join_all;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, join_all};
 use http::{Method, Request, Response};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -52,10 +54,11 @@ async fn server(limits: Limits) -> ApiServer {
 async fn server_with(options: Options) -> ApiServer {
     let server = ApiServer::new(options);
     for name in ["a", "b", "c"] {
-        plane(&server, name).await;
+        let name = plane(&server, name).await;
+        empower(&server, &name, "staff").await;
     }
     for user in ["ann", "bob", "eve"] {
-        server.tokens().add(user, Identity::user(user), Access::AllPlanes);
+        server.tokens().add(user, Identity::user(user).in_group("staff"), Access::AllPlanes);
     }
     server.tokens().add("root", Identity::superuser("root"), Access::AllPlanes);
     server
@@ -155,7 +158,7 @@ async fn a_caller_and_a_plane_have_their_limits_and_others_are_served() {
 async fn in_process_callers_have_the_same_limits() {
     let server = server(limits()).await;
     let name = PlaneName::new("a").unwrap();
-    let service = || server.service(&name, Identity::user("controller"));
+    let service = || server.service(&name, Identity::user("controller").in_group("staff"));
     let held: Vec<_> = (0..2)
         .map(|_| {
             let request = Request::post(CONFIG_MAPS).body(endless()).unwrap();
@@ -270,6 +273,61 @@ async fn many_at_once_all_get_through_one_turn() {
         }
     });
     assert!(soon("all lists", join_all(lists)).await.iter().all(|length| *length == 100));
+}
+
+/// Asks the server, as somebody else, before it lets a write pass, and notes what it was told.
+struct CallsBack {
+    server: ApiServer,
+    rules: Rules,
+    answers: Mutex<Vec<u16>>,
+}
+
+impl Hook for CallsBack {
+    fn name(&self) -> &str {
+        "calls-back.example.com"
+    }
+
+    fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    fn validate<'a>(&'a self, request: &'a AdmissionRequest) -> BoxFuture<'a, Result<Outcome, HookError>> {
+        async move {
+            let code = get(&self.server, "eve", &request.plane).await.status().as_u16();
+            self.answers.lock().unwrap().push(code);
+            Ok(Outcome::allow())
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_calls_back_is_served_while_its_plane_is_full() {
+    let limits = Limits {
+        kept_per_caller: 1,
+        queue_per_caller: 100,
+        queue_per_plane: 100,
+        queue_time: common::DEADLINE,
+        running: 1,
+        ..limits()
+    };
+    let server = server(limits).await;
+    let rules = Rules(vec![Rule::new(&[Operation::Create], "", &["configmaps"])]);
+    let hook = Arc::new(CallsBack { server: server.clone(), rules, answers: Mutex::default() });
+    server.add_hook(hook.clone());
+    // Two of each caller are in flight at once: the plane is full of writes that wait for the hook.
+    let writes = (0..20).map(|number| {
+        let body = json!({ "metadata": { "name": format!("m{number}") } });
+        let (server, user) = (server.clone(), ["ann", "bob"][number % 2]);
+        async move {
+            let path = format!("/planes/a{CONFIG_MAPS}");
+            send(&server, &Method::POST, user, &path, whole(body.to_string())).await.status()
+        }
+    });
+    for code in soon("all writes", join_all(writes)).await {
+        assert_eq!(code, 201);
+    }
+    assert_eq!(*hook.answers.lock().unwrap(), [200; 20]);
 }
 
 #[tokio::test]

@@ -56,6 +56,16 @@ impl DataDir {
         self.0.join("kubeconfig")
     }
 
+    /// Where the planes are kept.
+    pub(crate) fn planes(&self) -> PathBuf {
+        self.0.join("planes")
+    }
+
+    /// Where the running platform hands out backups.
+    pub(crate) fn backup_socket(&self) -> PathBuf {
+        self.0.join("backup.sock")
+    }
+
     fn running_file(&self) -> PathBuf {
         self.0.join("running.json")
     }
@@ -116,6 +126,11 @@ impl DataDir {
 }
 
 impl Lock {
+    /// The directory that is taken.
+    pub(crate) fn dir(&self) -> &DataDir {
+        &self.dir
+    }
+
     /// Tells others that the platform is up.
     pub(crate) fn announce(&self, running: &Running) -> Result<()> {
         let content = serde_json::to_vec_pretty(running).context("cannot describe the running platform")?;
@@ -128,6 +143,7 @@ impl Drop for Lock {
         // What speaks of a process goes with it; the credentials in the kubeconfig are void after it.
         let _ = fs::remove_file(self.dir.running_file());
         let _ = fs::remove_file(self.dir.kubeconfig());
+        let _ = fs::remove_file(self.dir.backup_socket());
     }
 }
 

@@ -3,10 +3,13 @@
 //! It hosts the planes (core, hub, one cell per city, projects) in the embedded API server and writes a kubeconfig with a
 //! context for each. Start reading at [`up`].
 
+mod backup;
+mod backup_server;
 mod data_dir;
 mod down;
 mod kubeconfig;
 mod planes;
+mod restore;
 mod status;
 mod up;
 
@@ -53,6 +56,22 @@ enum Command {
         #[command(flatten)]
         place: Place,
     },
+    /// Write everything in the planes to a file, whether the platform runs or not
+    #[command(after_help = backup::EXAMPLES)]
+    Backup {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        options: backup::Options,
+    },
+    /// Make the planes what they were when a backup was taken
+    #[command(after_help = restore::EXAMPLES)]
+    Restore {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        options: restore::Options,
+    },
 }
 
 fn main() -> ExitCode {
@@ -78,5 +97,7 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Up { place, options } => up::run(&DataDir::find(place.data_dir)?, &options).await,
         Command::Down { place } => down::run(&DataDir::find(place.data_dir)?).await,
         Command::Status { place } => status::run(&DataDir::find(place.data_dir)?).await,
+        Command::Backup { place, options } => backup::run(&DataDir::find(place.data_dir)?, &options),
+        Command::Restore { place, options } => restore::run(&DataDir::find(place.data_dir)?, &options),
     }
 }

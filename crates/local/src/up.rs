@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::data_dir::{DataDir, Running};
-use crate::{kubeconfig, planes};
+use crate::{backup_server, kubeconfig, planes};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   compute-local up                          three cities, port 7443
@@ -84,13 +84,14 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
         ..compute_apiserver::Options::default()
     };
     let random = server_options.random.clone();
-    let planes_dir = dir.path().join("planes");
+    let planes_dir = dir.planes();
     let server = if options.ephemeral {
         ApiServer::new(server_options)
     } else {
         ApiServer::open(server_options, &planes_dir).context("cannot open the platform's state")?
     };
     let contexts = planes::make(&server, &random, &url, &cities).await?;
+    let backups = backup_server::start(&lock, server.clone());
 
     let config = kubeconfig::render(&contexts, CURRENT, authority.certificate())?;
     dir.write_private(&dir.kubeconfig(), config.as_bytes())?;
@@ -110,6 +111,7 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
         eprintln!("stopping");
     };
     compute_apiserver::serve(server, listener, tls, stop).await?;
+    drop(backups);
     drop(lock);
     Ok(())
 }

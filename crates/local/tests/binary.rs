@@ -1,6 +1,9 @@
-//! `compute-local` as a user runs it: up, a second up, status, kubeconfig, down, signals.
+//! `compute-local` as a user runs it: up, a second up, status, kubeconfig, down, signals, backup, restore.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "binary/backup.rs"]
+mod backup;
 
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;

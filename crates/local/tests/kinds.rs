@@ -48,7 +48,7 @@ async fn an_object_with_every_field_is_accepted_and_kept() {
     let template = server.template(&crds).await.unwrap();
     let plane = PlaneName::new("p").unwrap();
     server.create_plane(plane.clone(), &template).await.unwrap();
-    let client = Client::new(server.service(&plane, Identity::user("tester")), "default");
+    let client = Client::new(server.service(&plane, Identity::superuser("tester")), "default");
 
     for (plural, mut object) in [
         ("workloads", full::workload()),

@@ -79,6 +79,7 @@ pub(super) fn reset_system_fields(object: &mut Value) -> bool {
 pub(super) fn keep_system_fields(before: &Value, object: &mut Value) -> bool {
     let Some(metadata) = object["metadata"].as_object_mut() else { return false };
     metadata.remove("selfLink");
+    metadata.retain(|_, value| !value.is_null());
     for field in FIXED.into_iter().chain(["resourceVersion"]) {
         match before["metadata"].get(field) {
             Some(value) => metadata.insert(field.to_owned(), value.clone()),

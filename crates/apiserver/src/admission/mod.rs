@@ -1,8 +1,10 @@
 //! What happens to an object between the request and the store: its shape is checked, fields that the kind does
 //! not have are dropped, defaults are filled in, system fields are set, ownership of fields is recorded, and the whole is validated.
 //!
-//! Everything here is a function of the request, the stored object and the definition of the kind; nothing is written.
+//! Everything here is a function of the request, the stored object and the definition of the kind; nothing is written. What
+//! hooks think of a write is asked by [`hooks`].
 
+pub(crate) mod hooks;
 mod metadata;
 
 use serde_json::{Value, json};
@@ -102,6 +104,16 @@ pub(crate) fn prepare_create(
     Ok(())
 }
 
+/// Makes a new object ready again after a hook has changed it. System fields and ownership stay as they were `prepared`.
+pub(crate) fn settle_create(target: &Target, prepared: &Value, object: &mut Value) {
+    let now = rfc3339(target.shared.options.clock.now());
+    prune::prune(&target.resource.def.schema, object);
+    metadata::keep_system_fields(prepared, object);
+    strategy::before_create(target, object, &now);
+    defaults::apply(&target.resource.def.schema, object);
+    keep_ownership(target, prepared, object);
+}
+
 /// Makes the next state of an object ready.
 pub(crate) fn prepare_update(
     target: &Target,
@@ -112,10 +124,31 @@ pub(crate) fn prepare_update(
 ) -> Result<()> {
     let now = rfc3339(target.shared.options.clock.now());
     let pruned = prune_unknown(target, object, options, warnings)?;
-    take_part(target, before, object, options.part);
-    let dropped = metadata::keep_system_fields(before, object) || pruned;
-    if options.part == Part::Main {
-        strategy::before_update(target, before, object, &now);
+    let dropped = arrange_update(target, before, object, options.part, &now) || pruned;
+    record_ownership(target, Some(before), object, options, &now, dropped);
+    Ok(())
+}
+
+/// Makes the next state of an object ready again after a hook has changed it. Ownership stays as it was `prepared`.
+pub(crate) fn settle_update(
+    target: &Target,
+    before: &Value,
+    prepared: &Value,
+    object: &mut Value,
+    part: Part,
+) {
+    let now = rfc3339(target.shared.options.clock.now());
+    prune::prune(&target.resource.def.schema, object);
+    arrange_update(target, before, object, part, &now);
+    keep_ownership(target, prepared, object);
+}
+
+/// Puts the server's own fields into the next state of an object, and the defaults. Says whether anything was dropped.
+fn arrange_update(target: &Target, before: &Value, object: &mut Value, part: Part, now: &str) -> bool {
+    take_part(target, before, object, part);
+    let dropped = metadata::keep_system_fields(before, object);
+    if part == Part::Main {
+        strategy::before_update(target, before, object, now);
     }
     defaults::apply(&target.resource.def.schema, object);
     if strategy::has_generation(target) {
@@ -123,8 +156,7 @@ pub(crate) fn prepare_update(
         let changed = strategy::desired_state_differs(target, before, object);
         object["metadata"]["generation"] = json!(generation + i64::from(changed));
     }
-    record_ownership(target, Some(before), object, options, &now, dropped);
-    Ok(())
+    dropped
 }
 
 /// Keeps of `object` only what a write to `part` may change; the rest stays as it was.
@@ -190,6 +222,23 @@ fn record_ownership(
     managed_fields::update(before, object, schema, writer);
 }
 
+/// What a hook sets belongs to nobody, as in Kubernetes: only what it removed is taken from its owners. Entries that a hook
+/// has made unreadable are put back.
+fn keep_ownership(target: &Target, prepared: &Value, object: &mut Value) {
+    let Some(metadata) = object["metadata"].as_object_mut() else { return };
+    let readable = metadata
+        .get("managedFields")
+        .and_then(|entries| managed_fields::ManagedEntry::read_all(entries).ok())
+        .is_some_and(|entries| !entries.is_empty());
+    if !readable {
+        match prepared["metadata"].get("managedFields") {
+            Some(entries) => metadata.insert("managedFields".to_owned(), entries.clone()),
+            None => metadata.remove("managedFields"),
+        };
+    }
+    managed_fields::forget_absent(object, &target.resource.def.schema);
+}
+
 /// Everything that is wrong with a new object.
 pub(crate) fn validate_create(target: &Target, object: &Value) -> Result<()> {
     let mut errors = meta::validate(&object["metadata"], target.resource.name_rule);
@@ -198,7 +247,8 @@ pub(crate) fn validate_create(target: &Target, object: &Value) -> Result<()> {
         errors.extend(strategy::validate(target, None, object));
     }
     errors.extend(ill_formed);
-    finish(target, object, errors)
+    finish(target, object, errors)?;
+    strategy::check_grant(target, None, object)
 }
 
 /// Everything that is wrong with the next state of an object.
@@ -227,7 +277,8 @@ pub(crate) fn validate_update(
         errors.extend(strategy::validate(target, Some(before), object));
     }
     errors.extend(ill_formed);
-    finish(target, object, errors)
+    finish(target, object, errors)?;
+    strategy::check_grant(target, Some(before), object)
 }
 
 fn finish(target: &Target, object: &Value, errors: Vec<FieldError>) -> Result<()> {

@@ -17,7 +17,7 @@ use super::event::{Event, ObjectRef, Outcome, Stage};
 use crate::auth::Identity;
 use crate::authz::{Attributes, Target};
 use crate::error::ApiError;
-use crate::http::{Body, Peer};
+use crate::http::{AuditAnnotations, Body, Peer};
 use crate::planes::PlaneName;
 use crate::server::Options;
 
@@ -80,7 +80,6 @@ impl Trail {
     }
 
     /// Notes on whose behalf it was sent.
-    #[allow(dead_code, reason = "for callers who act as others")]
     pub(crate) fn impersonated(&self, user: &Identity) {
         self.note(|event| event.impersonated_user = Some(user.clone()));
     }
@@ -117,7 +116,6 @@ impl Trail {
     }
 
     /// Adds a fact, such as `authorization.k8s.io/decision`. It must not show content of objects.
-    #[allow(dead_code, reason = "for authorization and admission")]
     pub(crate) fn annotate(&self, key: &str, value: &str) {
         self.note(|event| {
             event.annotations.insert(key.to_owned(), value.to_owned());
@@ -147,17 +145,15 @@ impl Open {
         fail: impl FnOnce(&ApiError) -> Response<Body>,
     ) -> Response<Body> {
         let trail = std::mem::take(&mut self.0);
-        let mut outcome = Outcome::default();
-        let mut response = match answer {
-            Ok(response) => response,
-            Err(error) => {
-                outcome.status = "Failure";
-                error.reason().clone_into(&mut outcome.reason);
-                outcome.message = told(&error).unwrap_or_default();
-                fail(&error)
+        let (mut response, failure) = match answer {
+            Ok(mut response) => {
+                let failure = response.extensions_mut().remove::<ApiError>();
+                (response, failure)
             }
+            Err(error) => (fail(&error), Some(error)),
         };
         let Some(record) = &trail.0 else { return response };
+        let mut outcome = failure.as_ref().map(failed).unwrap_or_default();
         outcome.code = response.status().as_u16();
         let id = {
             let mut event = record.event.lock();
@@ -165,6 +161,10 @@ impl Open {
                 outcome.message.clear();
             }
             event.response_status = Some(outcome);
+            // What a hook wants written down is its own word.
+            if let Some(AuditAnnotations(more)) = response.extensions_mut().remove() {
+                event.annotations.extend(more);
+            }
             event.id.clone()
         };
         if let Ok(id) = HeaderValue::from_str(&id) {
@@ -199,6 +199,19 @@ impl Drop for Open {
 
 fn is_secret(object: &ObjectRef) -> bool {
     object.api_group.is_empty() && object.resource == "secrets"
+}
+
+fn failed(error: &ApiError) -> Outcome {
+    const MAX_REASON: usize = 64;
+    // A hook can give any reason; one that is not a word could quote what it was shown.
+    let reason = error.reason();
+    let is_word = reason.len() <= MAX_REASON && reason.chars().all(|c| c.is_ascii_alphanumeric());
+    Outcome {
+        status: "Failure",
+        reason: if is_word { reason.to_owned() } else { "Denied".to_owned() },
+        message: told(error).unwrap_or_default(),
+        code: 0,
+    }
 }
 
 /// The words of an error, if they speak of names and numbers alone. Those of the others may quote what was sent.

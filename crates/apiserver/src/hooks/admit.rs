@@ -235,6 +235,9 @@ fn apply(name: &str, request: &AdmissionRequest, change: Change) -> Result<Optio
     if !object.is_object() || !kept("apiVersion") || !kept("kind") {
         return Err(failed("attempted to change the kind of the object"));
     }
+    if before["metadata"].is_object() && !object["metadata"].is_object() {
+        return Err(failed("attempted to remove the metadata of the object"));
+    }
     Ok(Some(object))
 }
 

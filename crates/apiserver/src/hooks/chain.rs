@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use serde_json::Value;
 
-use super::admit::{Context, Phase};
+use super::admit::{Context, Equivalent, Phase};
 use super::call::{self, CallError};
 use super::configuration::{Configuration, ConfigurationKind};
 use super::hook::{Hook, Policy};
@@ -22,6 +22,8 @@ use crate::field_error::FieldError;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("webhook configuration {name:?} is invalid: {}", .errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))]
 pub struct BadConfiguration {
+    /// Its kind.
+    pub kind: ConfigurationKind,
     /// Its name.
     pub name: String,
     /// What is wrong with it.
@@ -75,23 +77,44 @@ impl Chain {
                 Some(kept) => kept.clone(),
                 None => Arc::new(Configuration::compile(kind, object).map_err(|errors| {
                     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-                    BadConfiguration { name, errors }
+                    BadConfiguration { kind, name, errors }
                 })?),
             });
         }
         configurations.sort_by(|a, b| a.name().cmp(b.name()));
+        Ok(Self::of(self.hooks.clone(), configurations))
+    }
+
+    /// The chain with one more in-process hook, which is asked after the others.
+    #[must_use]
+    pub fn with_hook(&self, hook: Arc<dyn Hook>) -> Self {
+        let hooks = self.hooks.iter().cloned().chain([hook]).collect();
+        Self::of(hooks, self.configurations.clone())
+    }
+
+    /// The chain with these in-process hooks and the configurations of `other`.
+    #[must_use]
+    pub fn configured_as(&self, other: &Self) -> Self {
+        Self::of(self.hooks.clone(), other.configurations.clone())
+    }
+
+    /// Puts everything in order; `configurations` are.
+    fn of(hooks: Vec<Arc<dyn Hook>>, configurations: Vec<Arc<Configuration>>) -> Self {
         let steps = |kind: ConfigurationKind| {
-            let hooks = self.hooks.iter().cloned().map(Step::Hook);
+            let hooks = hooks.iter().cloned().map(Step::Hook);
             let configurations = configurations.iter().filter(|found| found.kind() == kind);
             let webhooks = configurations.flat_map(|found| found.webhooks().iter().cloned());
             hooks.chain(webhooks.map(Step::Webhook)).collect()
         };
-        Ok(Self {
-            hooks: self.hooks.clone(),
-            mutating: steps(ConfigurationKind::Mutating),
-            validating: steps(ConfigurationKind::Validating),
-            configurations,
-        })
+        let (mutating, validating) =
+            (steps(ConfigurationKind::Mutating), steps(ConfigurationKind::Validating));
+        Self { hooks, configurations, mutating, validating }
+    }
+
+    /// Whether a hook may want to see a request, as far as its resource and operation tell. Objects need not be there yet.
+    pub fn concerns(&self, request: &AdmissionRequest, equivalents: &[Equivalent]) -> bool {
+        let steps = self.mutating.iter().chain(&self.validating);
+        steps.into_iter().any(|step| step.concerns(request, equivalents))
     }
 
     /// Whether there is nobody to ask, so that nothing need be prepared for it.
@@ -129,6 +152,13 @@ impl Step {
         }
     }
 
+    fn concerns(&self, request: &AdmissionRequest, equivalents: &[Equivalent]) -> bool {
+        match self {
+            Self::Hook(hook) => hook.in_plane(&request.plane) && hook.rules().matches(request),
+            Self::Webhook(webhook) => webhook.seen_as(request, equivalents).is_some(),
+        }
+    }
+
     /// The request as the hook sees it, or none if it is not asked.
     pub(super) fn wants<'r>(
         &self,
@@ -136,7 +166,7 @@ impl Step {
         ctx: &Context<'_>,
     ) -> Result<Option<Cow<'r, AdmissionRequest>>, Denial> {
         match self {
-            Self::Hook(hook) => Ok(hook.rules().matches(request).then_some(Cow::Borrowed(request))),
+            Self::Hook(_) => Ok(self.concerns(request, &[]).then_some(Cow::Borrowed(request))),
             Self::Webhook(webhook) => webhook.wants(request, ctx),
         }
     }

@@ -17,10 +17,27 @@ use crate::meta::NameRule;
 
 /// How `clientConfig.service` is found: a plane has no cluster network of its own.
 pub trait Resolver: Send + Sync {
-    /// The `https` URL at which a service answers, path included; none if there is no such service.
+    /// The `https` URL at which a service answers, path included.
     ///
     /// It only says where to connect: the webhook must show a certificate for `<name>.<namespace>.svc`, as on a cluster.
-    fn resolve(&self, namespace: &str, name: &str, port: u16, path: &str) -> Option<Uri>;
+    ///
+    /// # Errors
+    /// There is no such service, or no way to it.
+    fn resolve(&self, namespace: &str, name: &str, port: u16, path: &str) -> Result<Uri, Unresolved>;
+}
+
+/// Why a service cannot be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unresolved {
+    /// There is none of that name.
+    #[error("not found")]
+    NotFound,
+    /// There is one, but nothing here leads to what is behind it.
+    #[error(
+        "cannot be reached: this server has no cluster network; use clientConfig.url, or a service of type ExternalName"
+    )]
+    NoWay,
 }
 
 /// A resolver for planes without services.
@@ -28,8 +45,8 @@ pub trait Resolver: Send + Sync {
 pub struct NoServices;
 
 impl Resolver for NoServices {
-    fn resolve(&self, _namespace: &str, _name: &str, _port: u16, _path: &str) -> Option<Uri> {
-        None
+    fn resolve(&self, _: &str, _: &str, _: u16, _: &str) -> Result<Uri, Unresolved> {
+        Err(Unresolved::NotFound)
     }
 }
 
@@ -103,8 +120,8 @@ impl Client {
                 let host = format!("{name}.{namespace}.svc");
                 let authority = format!("{host}:{port}");
                 let endpoint = match resolver.resolve(namespace, name, *port, path) {
-                    Some(url) => Endpoint::new(&url, &host, &authority, self.trust.clone()),
-                    None => Err(PostError::NoService(name.clone())),
+                    Ok(url) => Endpoint::new(&url, &host, &authority, self.trust.clone()),
+                    Err(why) => Err(PostError::NoService(name.clone(), why)),
                 };
                 (format!("https://{authority}{path}"), endpoint)
             }

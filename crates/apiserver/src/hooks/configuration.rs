@@ -19,6 +19,10 @@ use super::selector::{self, Selector};
 use super::webhook::Webhook;
 use crate::field_error::{FieldError, FieldErrorType};
 use crate::meta::NameRule;
+use crate::store::GroupResource;
+
+/// The API group of both kinds.
+pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
 
 /// Which of the two kinds a configuration is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +31,26 @@ pub enum ConfigurationKind {
     Mutating,
     /// `ValidatingWebhookConfiguration`.
     Validating,
+}
+
+impl ConfigurationKind {
+    /// The kind whose objects are in a table, if it is one of the two.
+    pub(crate) fn of(table: &GroupResource) -> Option<Self> {
+        match (table.group.as_str(), table.resource.as_str()) {
+            (GROUP, "mutatingwebhookconfigurations") => Some(Self::Mutating),
+            (GROUP, "validatingwebhookconfigurations") => Some(Self::Validating),
+            _ => None,
+        }
+    }
+
+    /// The table that has its objects.
+    pub(crate) fn table(self) -> GroupResource {
+        let resource = match self {
+            Self::Mutating => "mutatingwebhookconfigurations",
+            Self::Validating => "validatingwebhookconfigurations",
+        };
+        GroupResource::new(GROUP, resource)
+    }
 }
 
 /// A compiled configuration.

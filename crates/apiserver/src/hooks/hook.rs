@@ -85,6 +85,12 @@ pub trait Hook: Send + Sync {
     /// Which requests it wants to see.
     fn rules(&self) -> &Rules;
 
+    /// Whether it has a say in a plane; in all, unless it says otherwise.
+    fn in_plane(&self, plane: &str) -> bool {
+        let _ = plane;
+        true
+    }
+
     /// How it is treated.
     fn policy(&self) -> Policy {
         Policy::default()

@@ -8,6 +8,12 @@
 //! them changes; a request goes through it with [`admit`], or with [`mutate`] and [`validate`] when something
 //! (schema validation) belongs in between. The time, uids, namespaces and services come from the caller ([`Context`]).
 //!
+//! # Which requests
+//! Every create, update, patch, apply and delete of an object, each object of a deletecollection, and writes to `status`,
+//! `scale` (as `autoscaling/v1` `Scale`) and `finalize`; dry runs too. A write that lost a race is decided anew, and hooks
+//! are asked anew. The server's own deletes (garbage collection, contents of a namespace) are shown like anybody's; what
+//! it writes to keep its own books is not, nor what a new plane starts with.
+//!
 //! # Guarantees
 //! - An empty chain costs nothing ([`Chain::is_empty`]).
 //! - A call ends with its timeout, and all calls together with the caller's deadline; whatever a webhook answers, it
@@ -38,7 +44,7 @@ mod tests;
 
 pub use admit::{Admitted, Context, Equivalent, admit, mutate, validate};
 pub use chain::{BadConfiguration, Chain};
-pub use client::{NoServices, Resolver};
+pub use client::{NoServices, Resolver, Unresolved};
 pub use configuration::{Configuration, ConfigurationKind};
 pub use hook::{FailurePolicy, Hook, HookError, Policy, Reinvocation, SideEffects};
 pub use outcome::{Change, Denial, MutationOutcome, Notes, Outcome, Rejection};

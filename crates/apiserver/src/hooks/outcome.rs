@@ -168,7 +168,7 @@ impl Notes {
     }
 
     /// Takes over all of `other`.
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         for warning in other.warnings {
             self.warn(warning);
         }

@@ -1,5 +1,7 @@
 //! What a hook is asked about, and its form on the wire.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -96,6 +98,8 @@ impl GroupVersionResource {
 pub struct AdmissionRequest {
     /// Tells this request from every other. A webhook gets an identifier of its own for each call.
     pub uid: String,
+    /// The plane that is written to. Hooks in this process see it; webhooks belong to one plane and are not told.
+    pub plane: String,
     /// What is done.
     pub operation: Operation,
     /// The kind of `object`.
@@ -113,7 +117,7 @@ pub struct AdmissionRequest {
     /// The object's namespace; empty for cluster-scoped kinds. For a namespace it is the namespace itself.
     pub namespace: String,
     /// Who asks.
-    pub user: Identity,
+    pub user: Arc<Identity>,
     /// The new state; none for a delete.
     pub object: Option<Value>,
     /// The present state; none for a create.
@@ -129,6 +133,7 @@ impl AdmissionRequest {
     pub fn new(operation: Operation, kind: GroupVersionKind, resource: GroupVersionResource) -> Self {
         Self {
             uid: String::new(),
+            plane: String::new(),
             operation,
             request_kind: kind.clone(),
             request_resource: resource.clone(),
@@ -137,7 +142,7 @@ impl AdmissionRequest {
             subresource: String::new(),
             name: String::new(),
             namespace: String::new(),
-            user: Identity::default(),
+            user: Arc::default(),
             object: None,
             old_object: None,
             options: Value::Null,

@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
-use super::client::server_name;
+use super::client::{Unresolved, server_name};
 
 /// The largest answer that is read: an object and a patch of the largest size, and room.
 pub(super) const MAX_ANSWER: usize = 3 << 20;
@@ -39,9 +39,9 @@ const MAX_IDLE: usize = 128;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(super) enum PostError {
-    /// The resolver knows no such service.
-    #[error("service {0:?} not found")]
-    NoService(String),
+    /// The resolver knows no way to the service.
+    #[error("service {0:?} {1}")]
+    NoService(String, Unresolved),
     /// The address makes no sense.
     #[error("the service resolves to no https URL with a host")]
     BadAddress,

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-use super::admit::Context;
+use super::admit::{Context, Equivalent};
 use super::client::Client;
 use super::conditions::Conditions;
+use super::configuration::GROUP;
 use super::hook::{FailurePolicy, Policy};
 use super::outcome::Denial;
 use super::request::{AdmissionRequest, GroupVersionKind, Operation};
@@ -47,10 +48,11 @@ impl Webhook {
         request: &'r AdmissionRequest,
         ctx: &Context<'_>,
     ) -> Result<Option<Cow<'r, AdmissionRequest>>, Denial> {
-        if is_exempt(&request.kind) {
-            return Ok(None);
-        }
-        let Some(seen) = self.seen(request, ctx) else { return Ok(None) };
+        let seen = match self.seen_as(request, ctx.equivalents) {
+            None => return Ok(None),
+            Some(None) => Cow::Borrowed(request),
+            Some(Some(other)) => Cow::Owned(request.in_version(&other.kind, &other.resource)),
+        };
         let picked = self.objects.is_empty()
             || [&seen.object, &seen.old_object].into_iter().flatten().any(|o| self.objects.matches_object(o));
         if !picked || !self.in_namespace(&seen, ctx)? {
@@ -64,18 +66,20 @@ impl Webhook {
         }
     }
 
-    /// The request in the version that the rules name.
-    fn seen<'r>(
+    /// Whether the rules name the request's resource, and if not in its own version, in which.
+    pub(super) fn seen_as<'e>(
         &self,
-        request: &'r AdmissionRequest,
-        ctx: &Context<'_>,
-    ) -> Option<Cow<'r, AdmissionRequest>> {
-        if self.rules.matches(request) {
-            return Some(Cow::Borrowed(request));
+        request: &AdmissionRequest,
+        equivalents: &'e [Equivalent],
+    ) -> Option<Option<&'e Equivalent>> {
+        if is_exempt(&request.kind) {
+            return None;
         }
-        let others = if self.equivalent { ctx.equivalents } else { &[] };
-        let other = others.iter().find(|other| self.rules.matches_as(request, &other.resource))?;
-        Some(Cow::Owned(request.in_version(&other.kind, &other.resource)))
+        if self.rules.matches(request) {
+            return Some(None);
+        }
+        let others = if self.equivalent { equivalents } else { &[] };
+        others.iter().find(|other| self.rules.matches_as(request, &other.resource)).map(Some)
     }
 
     fn in_namespace(&self, request: &AdmissionRequest, ctx: &Context<'_>) -> Result<bool, Denial> {
@@ -101,7 +105,7 @@ impl Webhook {
 
 /// Kinds that decide over webhooks: were they sent to webhooks, a broken one could not be removed.
 fn is_exempt(kind: &GroupVersionKind) -> bool {
-    kind.group == "admissionregistration.k8s.io"
+    kind.group == GROUP
         && matches!(
             kind.kind.as_str(),
             "MutatingWebhookConfiguration"

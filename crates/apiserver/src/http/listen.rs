@@ -12,12 +12,15 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use super::Peer;
 use super::handshakes::{Handshake, Handshakes};
+use super::{NetworkService, Peer};
+use crate::auth::Access;
+use crate::auth::certificate::ClientCertificate;
 use crate::server::ApiServer;
 
 /// How long open requests get to end after the stop. Watches never end by themselves.
@@ -30,9 +33,13 @@ const PING_TIME: Duration = Duration::from_secs(20);
 /// with the store, so this bounds work done in advance more than memory.
 const SEND_BUFFER: usize = 128 << 10;
 
-/// What the server shows to clients.
+/// What the server shows to clients, and what it asks of them.
 #[derive(Clone)]
-pub struct Tls(Arc<rustls::ServerConfig>);
+pub struct Tls {
+    config: Arc<rustls::ServerConfig>,
+    /// Which planes a client's certificate opens.
+    clients: Option<Access>,
+}
 
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -44,27 +51,60 @@ pub enum ListenError {
     /// Certificate and key do not work together.
     #[error("the certificate and key cannot be used")]
     Tls(#[source] rustls::Error),
+    /// The authority of clients cannot be used.
+    #[error("the certificate of the clients' authority cannot be used")]
+    Authority(#[source] rustls::server::VerifierBuilderError),
     /// The socket is of no more use.
     #[error("cannot accept connections")]
     Accept(#[source] std::io::Error),
 }
 
 impl Tls {
-    /// A certificate chain and its key, as PEM text.
+    /// A certificate chain and its key, as PEM text. Callers show tokens.
     pub fn from_pem(certificates: &str, key: &str) -> Result<Self, ListenError> {
-        let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificates.as_bytes())
-            .collect::<Result<_, _>>()
-            .map_err(ListenError::Pem)?;
+        Self::new(certificates, key, None)
+    }
+
+    /// The same, and callers may show a certificate of this authority (PEM text) instead of a token: its common name is
+    /// the user, its organizations the groups. It opens the planes of `access`.
+    pub fn from_pem_with_clients(
+        certificates: &str,
+        key: &str,
+        authority: &str,
+        access: Access,
+    ) -> Result<Self, ListenError> {
+        Self::new(certificates, key, Some((authority, access)))
+    }
+
+    fn new(certificates: &str, key: &str, clients: Option<(&str, Access)>) -> Result<Self, ListenError> {
+        let chain = certificates_in(certificates)?;
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(ListenError::Pem)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = rustls::ServerConfig::builder_with_provider(provider)
+        let builder = rustls::ServerConfig::builder_with_provider(provider.clone())
             .with_safe_default_protocol_versions()
             .map_err(ListenError::Tls)?;
-        let mut config =
-            builder.with_no_client_auth().with_single_cert(chain, key).map_err(ListenError::Tls)?;
+        let builder = match &clients {
+            None => builder.with_no_client_auth(),
+            Some((authority, _)) => {
+                let mut roots = rustls::RootCertStore::empty();
+                for certificate in certificates_in(authority)? {
+                    roots.add(certificate).map_err(ListenError::Tls)?;
+                }
+                let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+                    .allow_unauthenticated()
+                    .build()
+                    .map_err(ListenError::Authority)?;
+                builder.with_client_cert_verifier(verifier)
+            }
+        };
+        let mut config = builder.with_single_cert(chain, key).map_err(ListenError::Tls)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self(Arc::new(config)))
+        Ok(Self { config: Arc::new(config), clients: clients.map(|(_, access)| access) })
     }
+}
+
+fn certificates_in(pem: &str) -> Result<Vec<CertificateDer<'static>>, ListenError> {
+    CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<_, _>>().map_err(ListenError::Pem)
 }
 
 impl std::fmt::Debug for Tls {
@@ -81,7 +121,7 @@ pub async fn serve(
     tls: Tls,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ListenError> {
-    let acceptor = TlsAcceptor::from(tls.0);
+    let acceptor = TlsAcceptor::from(tls.config);
     let limits = server.0.options.limits.clone();
     let handshakes = Handshakes::new(limits.handshakes);
     let connections = GracefulShutdown::new();
@@ -104,7 +144,8 @@ pub async fn serve(
             },
         };
         let (watcher, handshake) = (connections.watcher(), handshakes.start());
-        tasks.spawn(connection(server.clone(), acceptor.clone(), stream, peer, handshake, watcher));
+        let (server, acceptor, clients) = (server.clone(), acceptor.clone(), tls.clients.clone());
+        tasks.spawn(connection(server, acceptor, clients, stream, peer, handshake, watcher));
     }
     drop(listener);
     if tokio::time::timeout(DRAIN, connections.shutdown()).await.is_err() {
@@ -125,6 +166,7 @@ fn is_passing(error: &std::io::Error) -> bool {
 async fn connection(
     server: ApiServer,
     acceptor: TlsAcceptor,
+    clients: Option<Access>,
     stream: tokio::net::TcpStream,
     peer: SocketAddr,
     mut handshake: Handshake,
@@ -145,8 +187,10 @@ async fn connection(
         Ok(Err(error)) => return tracing::debug!(%peer, %error, "handshake failed"),
         Err(_) => return tracing::debug!(%peer, "handshake timed out"),
     };
+    let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+    let certificate = clients.zip(shown).and_then(|(access, der)| ClientCertificate::read(der, access));
     let asked = Arc::new(tokio::sync::Notify::new());
-    let service = server.network_service().map_request({
+    let service = NetworkService::for_connection(server.clone(), certificate).map_request({
         let asked = asked.clone();
         move |mut request: Request<Incoming>| {
             asked.notify_one();

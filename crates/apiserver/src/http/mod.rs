@@ -1,9 +1,12 @@
 //! HTTP: from a request to a verb, and from its answer to a response.
 //!
-//! The way of a request, in order: plane from the path ([`route`]), caller from the token (`auth`), resource from
-//! the rest of the path, body and options ([`body`], [`query`]), verb, answer in the form that was asked for ([`negotiate`], [`respond`]).
-//! In-process requests ([`PlaneService`]) skip the first two: their plane and caller are fixed.
+//! The way of a request, in order: plane from the path ([`route`]), caller from the credentials ([`authenticate`]), whether and as
+//! whom the caller may do it ([`authorize`]), resource from the rest of the path, body and options ([`body`], [`query`]), verb, answer
+//! in the form that was asked for ([`negotiate`], [`respond`]). In-process requests ([`PlaneService`]) skip the first two: their plane
+//! and caller are fixed.
 
+mod authenticate;
+mod authorize;
 mod body;
 mod handshakes;
 mod json;
@@ -13,6 +16,7 @@ mod protobuf;
 mod query;
 mod resource;
 mod respond;
+mod review;
 mod route;
 mod stream;
 
@@ -27,13 +31,16 @@ use http::{Method, Request, Response};
 
 use crate::audit::Trail;
 use crate::auth::Identity;
-use crate::authz::{self, ResourcePath};
-use crate::error::{ApiError, Result, Subject};
+use crate::auth::certificate::ClientCertificate;
+use crate::authz::{ResourcePath, path_request, resource_request};
+use crate::error::{ApiError, Result};
 use crate::planes::{Plane, PlaneName};
 use crate::registry::definition::GroupVersion;
 use crate::registry::discovery;
 use crate::server::{ApiServer, Shared};
 pub use listen::{ListenError, Tls, serve};
+use query::Query;
+pub(crate) use respond::AuditAnnotations;
 pub use respond::Body;
 pub use route::PlaneRoute;
 
@@ -42,12 +49,12 @@ pub use route::PlaneRoute;
 pub struct PlaneService {
     server: ApiServer,
     plane: PlaneName,
-    identity: Identity,
+    identity: Arc<Identity>,
 }
 
 impl PlaneService {
     pub(crate) fn new(server: ApiServer, plane: PlaneName, identity: Identity) -> Self {
-        Self { server, plane, identity }
+        Self { server, plane, identity: Arc::new(identity.authenticated()) }
     }
 }
 
@@ -83,14 +90,22 @@ where
     }
 }
 
-/// The whole server as a tower service: planes by path, callers by bearer token. [`serve`] puts it behind TLS; an
+/// The whole server as a tower service: planes by path, callers by their credentials. [`serve`] puts it behind TLS; an
 /// embedder with a listener of its own can do likewise.
 #[derive(Clone, Debug)]
-pub struct NetworkService(ApiServer);
+pub struct NetworkService {
+    server: ApiServer,
+    /// What the client has shown in the handshake.
+    certificate: Option<Arc<ClientCertificate>>,
+}
 
 impl NetworkService {
     pub(crate) fn new(server: ApiServer) -> Self {
-        Self(server)
+        Self { server, certificate: None }
+    }
+
+    fn for_connection(server: ApiServer, certificate: Option<ClientCertificate>) -> Self {
+        Self { server, certificate: certificate.map(Arc::new) }
     }
 }
 
@@ -109,7 +124,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let shared = self.0.0.clone();
+        let Self { server, certificate } = self.clone();
         Box::pin(async move {
             let (mut parts, body) = request.into_parts();
             // Probes have no credentials, wait for nobody and are nothing that anyone did.
@@ -117,16 +132,17 @@ where
             if is_probe && parts.method == Method::GET {
                 return Ok(respond::text("ok"));
             }
-            let open = Trail::start(&shared.options, &mut parts);
-            let answer = authenticated(&shared, parts, body).await;
+            let open = Trail::start(&server.0.options, &mut parts);
+            let answer = authenticated(&server.0, certificate.as_deref(), parts, body).await;
             Ok(open.answer(answer, respond::error))
         })
     }
 }
 
-/// Answers a request whose plane is named by its path and whose caller by its token.
+/// Answers a request whose plane is named by its path and whose caller by its credentials.
 async fn authenticated<B>(
     shared: &Arc<Shared>,
+    certificate: Option<&ClientCertificate>,
     parts: http::request::Parts,
     body: B,
 ) -> Result<Response<Body>>
@@ -135,35 +151,18 @@ where
     B::Data: Send,
     B::Error: std::fmt::Display,
 {
-    let trail = Trail::of(&parts);
     let (name, rest) = route::plane_of(&shared.options, parts.uri.path());
-    let token = parts
-        .headers
-        .get(http::header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim());
-    let holder = shared.tokens.identify(token).ok_or(ApiError::Unauthorized)?;
-    trail.caller(&holder.identity);
-    // A name that no plane can have is answered like a plane that the caller may not enter.
-    let name = name.filter(|name| holder.opens(name)).ok_or_else(refused)?;
-    let plane = shared.planes.find(&name).ok_or(ApiError::NoSuchPath)?;
+    let (plane, identity) =
+        authenticate::enter(shared, certificate, &parts.headers, name.as_ref(), &Trail::of(&parts))?;
     let rest = rest.to_owned();
-    limited(shared, plane, holder.identity, rest, parts, body).await
-}
-
-/// The one answer for every plane that a token does not open, whether it exists or not.
-fn refused() -> ApiError {
-    let message = "forbidden: the credentials are not valid for this control plane".to_owned();
-    ApiError::Forbidden { subject: Subject::default(), message, causes: Vec::new() }
+    limited(shared, plane, identity, rest, parts, body).await
 }
 
 /// Answers a request to a plane within the limits of its caller; `path` is relative to the plane.
 async fn limited<B>(
     shared: &Arc<Shared>,
     plane: Arc<Plane>,
-    identity: Identity,
+    caller: Arc<Identity>,
     path: String,
     parts: http::request::Parts,
     body: B,
@@ -173,42 +172,53 @@ where
     B::Data: Send,
     B::Error: std::fmt::Display,
 {
-    describe(&Trail::of(&parts), &plane, &identity, &path, &parts);
-    let (name, caller) = (plane.name().clone(), identity.clone());
+    describe(&Trail::of(&parts), &plane, &caller, &path, &parts);
+    let name = plane.name().clone();
     let work = {
-        let shared = shared.clone();
-        async move { in_plane(&shared, &plane, identity, &path, &parts, body).await }
+        let (shared, caller) = (shared.clone(), caller.clone());
+        async move { in_plane(&shared, &plane, caller, &path, &parts, body).await }
     };
     shared.gate.request(&name, &caller, work).await
 }
 
 /// Notes what a request asks, whatever becomes of it.
-fn describe(trail: &Trail, plane: &Plane, identity: &Identity, path: &str, parts: &http::request::Parts) {
+fn describe(trail: &Trail, plane: &Plane, caller: &Identity, path: &str, parts: &http::request::Parts) {
     if !trail.is_kept() {
         return;
     }
     trail.plane(plane.name());
     let segments = route::segments(path).unwrap_or_default();
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let query = Query::parse(parts.uri.query());
     let resource = route::resource_segments(&segments)
-        .and_then(|(group, version, rest)| route::place(rest).ok().map(|place| (group, version, place)));
-    let (caller, method) = (identity.as_caller(), parts.method.as_str());
-    trail.request(&match resource {
+        .and_then(|(group, version, rest)| Some((group, version, route::place(rest).ok()?)));
+    let (caller, method) = (caller.as_caller(), parts.method.as_str());
+    trail.request(&match &resource {
         Some((group, version, place)) => {
-            let asked = ResourcePath {
-                group,
-                version,
-                resource: place.plural,
-                subresource: place.subresource,
-                namespace: place.namespace,
-                name: place.name,
-                watch: query::Query::parse(parts.uri.query()).is_watch().unwrap_or(false),
-                selected_name: None,
-            };
-            authz::resource_request(caller, method, &asked)
+            let watch = query.is_watch().unwrap_or(false);
+            resource_request(caller, method, &resource_path((group, version), place, &query, watch))
         }
-        None => authz::path_request(caller, method, path),
+        None => path_request(caller, method, path),
     });
+}
+
+/// What a request to a resource asks.
+fn resource_path<'a>(
+    (group, version): (&'a str, &'a str),
+    place: &route::Place<'a>,
+    query: &'a Query,
+    watch: bool,
+) -> ResourcePath<'a> {
+    ResourcePath {
+        group,
+        version,
+        resource: place.plural,
+        subresource: place.subresource,
+        namespace: place.namespace,
+        name: place.name,
+        watch,
+        selected_name: query.selected_name(),
+    }
 }
 
 /// Where a request comes from. Found among its extensions if it came over a network: [`serve`] puts it there.
@@ -219,7 +229,7 @@ pub struct Peer(pub std::net::SocketAddr);
 async fn in_plane<B>(
     shared: &Arc<Shared>,
     plane: &Arc<Plane>,
-    identity: Identity,
+    caller: Arc<Identity>,
     path: &str,
     parts: &http::request::Parts,
     body: B,
@@ -231,9 +241,19 @@ where
 {
     let segments = route::segments(path)?;
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
+    let policy = plane.policy();
+    let trail = Trail::of(parts);
+    let identity = authorize::acting(&policy, caller, &parts.headers, &trail)?;
     if let Some((group, version, rest)) = route::resource_segments(&segments) {
-        return resource::serve(shared, plane, identity, (group, version), rest, parts, body).await;
+        let (place, query) = (route::place(rest)?, Query::parse(parts.uri.query()));
+        let path = resource_path((group, version), &place, &query, query.is_watch()?);
+        let asked = resource_request(identity.as_caller(), parts.method.as_str(), &path);
+        authorize::decide(&policy, &asked, &trail)?;
+        return resource::serve(shared, plane, identity, (group, version), &place, query, parts, body).await;
     }
+    let decoded = format!("/{}", segments.join("/"));
+    let asked = path_request(identity.as_caller(), parts.method.as_str(), &decoded);
+    authorize::decide(&policy, &asked, &trail)?;
     if parts.method != Method::GET {
         return Err(ApiError::NoSuchPath);
     }

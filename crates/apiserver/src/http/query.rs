@@ -67,6 +67,15 @@ impl Query {
         Ok(self.flag("watch")?.unwrap_or(false))
     }
 
+    /// The name that the field selector demands, if it demands one.
+    pub(super) fn selected_name(&self) -> Option<&str> {
+        let mut terms = self.get("fieldSelector")?.split(',');
+        terms.find_map(|term| {
+            let name = term.trim().strip_prefix("metadata.name=")?;
+            Some(name.strip_prefix('=').unwrap_or(name).trim())
+        })
+    }
+
     pub(super) fn revision(&self) -> Result<Option<u64>> {
         let parse = |text: &str| text.parse().map_err(|_| bad(format!("invalid resource version {text:?}")));
         self.get("resourceVersion").map(parse).transpose()
@@ -220,7 +229,8 @@ impl Query {
             Some(manager) => manager.to_owned(),
             None => user_agent(headers),
         };
-        Ok(WriteOptions { manager, dry_run: self.dry_run()?, validation, part, duplicates })
+        let named_manager = self.get("fieldManager").unwrap_or_default().to_owned();
+        Ok(WriteOptions { manager, named_manager, dry_run: self.dry_run()?, validation, part, duplicates })
     }
 
     /// The manager of an apply must be named.

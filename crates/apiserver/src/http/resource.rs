@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::negotiate::{Encoding, Form, Shape, form};
 use super::query::Query;
 use super::respond::Pace;
-use super::route::{Place, place};
-use super::{body, respond, stream};
+use super::route::Place;
+use super::{body, respond, review, stream};
 use crate::audit::Trail;
 use crate::auth::Identity;
 use crate::error::{ApiError, Result};
@@ -30,13 +30,15 @@ struct Exchange<'a> {
     form: Form,
 }
 
-/// Answers a request to a resource of `group` and `version`.
+/// Answers a request to a resource of `group` and `version`, which the caller is allowed.
+#[expect(clippy::too_many_arguments, reason = "each is another part of one request")]
 pub(super) async fn serve<B>(
     shared: &Arc<Shared>,
     plane: &Arc<Plane>,
-    identity: Identity,
+    identity: Arc<Identity>,
     (group, version): (&str, &str),
-    segments: &[&str],
+    place: &Place<'_>,
+    query: Query,
     parts: &http::request::Parts,
     request_body: B,
 ) -> Answer
@@ -45,7 +47,6 @@ where
     B::Data: Send,
     B::Error: std::fmt::Display,
 {
-    let place = place(segments)?;
     let registry = plane.registry();
     let resource = registry.find(group, version, place.plural).ok_or(ApiError::NoSuchPath)?;
     if place.namespace.is_some() && !resource.def.namespaced {
@@ -59,15 +60,23 @@ where
         Some("status") if resource.def.status => Part::Status,
         Some("scale") if resource.def.scale.is_some() => Part::Scale,
         Some("finalize") if resource.is_namespace() => Part::Finalize,
+        Some("token") if resource.is_service_account() => {
+            let target = Target::new(shared, plane, resource, identity);
+            return token(target, place, query, parts, request_body).await;
+        }
         Some(_) => return Err(ApiError::NoSuchPath),
     };
     let form = form(&parts.headers)?;
     let target = Target::new(shared, plane, resource, identity);
-    let exchange = Exchange { target, parts, query: Query::parse(parts.uri.query()), form };
+    let exchange = Exchange { target, parts, query, form };
+    if !exchange.target.resource.def.kept {
+        return exchange
+            .review(place, &body::read(&shared.options.limits, &parts.headers, request_body).await?);
+    }
     let key = place.name.map(|name| ObjectKey::new(place.namespace.unwrap_or_default(), name));
-    match (&parts.method, key, part) {
-        (&Method::GET, None, Part::Main) => exchange.list_or_watch(&place).await,
-        (&Method::GET, Some(_), Part::Main) if exchange.query.is_watch()? => exchange.watch(&place),
+    let answer = match (&parts.method, key, part) {
+        (&Method::GET, None, Part::Main) => exchange.list_or_watch(place).await,
+        (&Method::GET, Some(_), Part::Main) if exchange.query.is_watch()? => exchange.watch(place),
         (&Method::GET, Some(key), Part::Scale) => exchange.object(&verbs::get_scale(&exchange.target, &key)?),
         (&Method::GET, Some(key), Part::Main | Part::Status) => {
             let revision = exchange.query.revision()?;
@@ -76,19 +85,42 @@ where
         (method, key, part) => {
             let body = body::read(&shared.options.limits, &parts.headers, request_body).await?;
             match (method, key, part) {
-                (&Method::POST, None, Part::Main) => exchange.create(&place, &body).await,
+                (&Method::POST, None, Part::Main) => exchange.create(place, &body).await,
                 (&Method::PUT, Some(key), part) => exchange.update(&key, part, &body).await,
                 (&Method::PATCH, Some(key), part @ (Part::Main | Part::Status | Part::Scale)) => {
                     exchange.patch(&key, part, body).await
                 }
                 (&Method::DELETE, Some(key), Part::Main) => exchange.delete(&key, &body).await,
                 (&Method::DELETE, None, Part::Main) if !exchange.target.resource.is_namespace() => {
-                    exchange.delete_collection(&place, &body).await
+                    exchange.delete_collection(place, &body).await
                 }
                 _ => Err(not_allowed()),
             }
         }
-    }
+    };
+    respond::noted(answer, exchange.target.said.take())
+}
+
+/// Answers a request for a token of a service account.
+async fn token<B>(
+    target: Target,
+    place: &Place<'_>,
+    query: Query,
+    parts: &http::request::Parts,
+    request_body: B,
+) -> Answer
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display,
+{
+    let (&Method::POST, Some(name)) = (&parts.method, place.name) else { return Err(not_allowed()) };
+    let exchange = Exchange { target, parts, query, form: form(&parts.headers)? };
+    let body = body::read(&exchange.target.shared.options.limits, &parts.headers, request_body).await?;
+    let (request, _) = body::object(&parts.headers, &body)?;
+    let key = ObjectKey::new(place.namespace.unwrap_or_default(), name);
+    let answer = review::token_request(&exchange.target, &key, request)?;
+    Ok(respond::with_code(exchange.value(&answer)?, StatusCode::CREATED))
 }
 
 fn not_allowed() -> ApiError {
@@ -117,6 +149,17 @@ impl Exchange<'_> {
         let encoder = stream::Encoder::new(self.target.clone(), self.form.shape, include);
         let events = verbs::watch::watch(self.target.clone(), options)?;
         Ok(respond::stream(encoder.encode(events), counted))
+    }
+
+    fn review(&self, place: &Place<'_>, body: &[u8]) -> Answer {
+        let misplaced = self.target.resource.def.namespaced && place.namespace.is_none();
+        if self.parts.method != Method::POST || place.name.is_some() || misplaced {
+            return Err(not_allowed());
+        }
+        review::check_namespace(&self.target, place.namespace)?;
+        let (object, _) = body::object(&self.parts.headers, body)?;
+        let answer = review::answer(&self.target, place.namespace, object)?;
+        Ok(respond::with_code(self.value(&answer)?, StatusCode::CREATED))
     }
 
     async fn create(&self, place: &Place<'_>, body: &[u8]) -> Answer {

@@ -1,5 +1,6 @@
 //! Responses: bodies, headers, compression.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io::Write as _;
 
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use crate::audit::Streaming;
 use crate::error::ApiError;
+use crate::hooks::Notes;
 use crate::limits::{Slot, yield_turn};
 
 /// The body of every response.
@@ -155,6 +157,12 @@ pub(super) fn error(error: &ApiError) -> Response<Body> {
         ApiError::ResourceVersionTooLarge { .. } => {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         }
+        ApiError::Denied(denial) => {
+            let after = denial.details.as_ref().and_then(|details| details["retryAfterSeconds"].as_u64());
+            if let Some(after) = after.filter(|after| *after > 0) {
+                response.headers_mut().insert(RETRY_AFTER, after.into());
+            }
+        }
         _ => {}
     }
     response
@@ -172,8 +180,53 @@ pub(super) fn warn(response: &mut Response<Body>, warnings: &[String]) {
     }
 }
 
+/// Audit annotations that hooks gave, as `hook name/key`, among the extensions of a response: an audit log finds them there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AuditAnnotations(pub BTreeMap<String, String>);
+
+/// An answer with what hooks said beside yes and no: warnings go to the client whatever becomes of the request.
+pub(super) fn noted(
+    answer: Result<Response<Body>, ApiError>,
+    notes: Notes,
+) -> Result<Response<Body>, ApiError> {
+    if notes == Notes::default() {
+        return answer;
+    }
+    let mut response = answer.unwrap_or_else(|failed| {
+        let mut response = error(&failed);
+        // The audit log tells the reason of a failure.
+        response.extensions_mut().insert(failed);
+        response
+    });
+    warn(&mut response, &notes.warnings);
+    if !notes.annotations.is_empty() {
+        response.extensions_mut().insert(AuditAnnotations(notes.annotations));
+    }
+    Ok(response)
+}
+
 /// The same with another status code.
 pub(super) fn with_code(mut response: Response<Body>, code: StatusCode) -> Response<Body> {
     *response.status_mut() = code;
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hooks_said_goes_along_with_any_answer() {
+        let mut notes = Notes { warnings: vec!["old".to_owned()], ..Notes::default() };
+        notes.annotations.insert("a.example.com/key".to_owned(), "value".to_owned());
+        for answer in [Ok(text("ok")), Err(ApiError::NoSuchPath)] {
+            let code = answer.as_ref().map_or_else(ApiError::code, Response::status);
+            let response = noted(answer, notes.clone()).unwrap();
+            assert_eq!(response.status(), code);
+            assert_eq!(response.headers()["warning"], "299 - \"old\"");
+            let annotations = response.extensions().get::<AuditAnnotations>().unwrap();
+            assert_eq!(annotations.0["a.example.com/key"], "value");
+        }
+        assert!(noted(Err(ApiError::NoSuchPath), Notes::default()).is_err());
+    }
 }

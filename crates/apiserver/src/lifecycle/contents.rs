@@ -11,9 +11,12 @@ use crate::verbs::{self, DeleteOptions, Part, Propagation, Target, WriteOptions,
 /// Deletes everything in a namespace; when nothing is left, lets the namespace go.
 pub(super) async fn empty_namespace(target: &Target, namespace: &Object) -> Result<()> {
     let name = &*namespace.meta.key.name;
+    let mut first_failure = Ok(());
     for resource in target.plane.store.resources_in(name) {
-        delete_all(target, &resource, Some(name)).await?;
+        // What a hook keeps must not keep the rest.
+        first_failure = first_failure.and(delete_all(target, &resource, Some(name)).await);
     }
+    first_failure?;
     if !target.plane.store.resources_in(name).is_empty() {
         return Ok(());
     }
@@ -23,14 +26,14 @@ pub(super) async fn empty_namespace(target: &Target, namespace: &Object) -> Resu
     let mut value = live.value();
     value["spec"]["finalizers"] = json!([]);
     let options = WriteOptions { part: Part::Finalize, ..WriteOptions::by("namespace-controller") };
-    settled(verbs::update(target, &live.meta.key, value, &options).await)
+    settled(verbs::update(&target.clone().unasked(), &live.meta.key, value, &options).await)
 }
 
 /// Deletes every object of a CRD; when none is left, lets the CRD go.
 pub(super) async fn empty_crd(target: &Target, crd: &Object) -> Result<()> {
     let Some((plural, group)) = crd.meta.key.name.split_once('.') else { return Ok(()) };
     let table = GroupResource::new(group, plural);
-    delete_all(target, &table, None).await?;
+    delete_all(&target.clone().unasked(), &table, None).await?;
     if target.plane.store.list(&table, None, |_| true).0.is_empty() {
         remove_finalizer(target, crd, CRD_FINALIZER).await?;
     }
@@ -47,7 +50,7 @@ async fn delete_all(target: &Target, table: &GroupResource, namespace: Option<&s
             tokio::task::yield_now().await;
         }
         let options = DeleteOptions { uid: Some(object.meta.uid.to_string()), ..options.clone() };
-        settled(verbs::delete(&target, &object.meta.key, &options).await)?;
+        settled(verbs::delete(&target.anew(), &object.meta.key, &options).await)?;
     }
     Ok(())
 }

@@ -107,6 +107,7 @@ async fn drop_references(target: &Target, object: &Object, uids: &[&str]) -> Res
     if uids.is_empty() {
         return Ok(());
     }
+    let target = &target.clone().unasked();
     let mut value = object.value();
     let references = value["metadata"]["ownerReferences"].as_array_mut();
     let kept: Vec<Value> = references
@@ -185,6 +186,7 @@ fn waits_for(target: &Target, object: Arc<Object>, owner: &Object) -> bool {
 
 /// Removes one finalizer, whatever else changes about the object.
 pub(super) async fn remove_finalizer(target: &Target, object: &Object, finalizer: &str) -> Result<()> {
+    let target = &target.clone().unasked();
     while let Some(live) = target.plane.store.get(&target.resource.table, &object.meta.key) {
         if live.meta.uid != object.meta.uid || !has_finalizer(&live, finalizer) {
             break;

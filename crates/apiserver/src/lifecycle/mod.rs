@@ -1,20 +1,30 @@
-//! Background work that the API promises: owner-reference garbage collection, namespace deletion, CRD deletion.
+//! Background work that the API promises: owner-reference garbage collection, namespace deletion, CRD deletion, the
+//! rules of aggregated roles.
 //!
 //! Every commit says what may have become due ([`Queue::notice`]); one task works that off. There is no
 //! scan and no timer: a plane in which nothing happens costs nothing. Work is decided from what the store holds when
-//! it is done, so doing it twice, late or in another order is harmless.
+//! it is done, so doing it twice, late or in another order is harmless. What fails is tried again, ever more rarely.
+//!
+//! # Hooks
+//! The objects that go because their owner or their namespace goes are deletes like any other, and hooks are asked: one that
+//! refuses, or cannot answer, keeps the object, and is asked again. Planes in which hooks are asked are worked on apart, so
+//! that one that hangs holds up its own plane alone. What only keeps the books is done without asking, so that no
+//! hook can stop it: finalizers and owner references that this module serves, events past their time, and what a
+//! CRD takes with it.
 
 mod contents;
 pub(crate) mod expiry;
 mod garbage;
+mod retry;
+mod roles;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 
 use crate::auth::Identity;
 use crate::error::{ApiError, Result};
@@ -29,8 +39,8 @@ pub(crate) const CRD_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.
 
 /// How many objects are worked on at once: enough to share durable commits, few enough to leave room for clients.
 const BATCH: usize = 64;
-/// When work that failed is tried again. Failure here means a fault of the server, not of an object.
-const RETRY: Duration = Duration::from_secs(1);
+/// How many of one plane are worked on at once if hooks are asked there.
+const ASKING: usize = 8;
 
 /// An object to look at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,24 +55,70 @@ struct Item {
     expired_at: Option<u64>,
 }
 
+impl Item {
+    /// Stands for all aggregated roles of a plane: it names no object.
+    fn aggregation(plane: &PlaneName) -> Self {
+        let key = ObjectKey::new("", "");
+        Self { plane: plane.clone(), resource: roles::table(), key, gone_owner: None, expired_at: None }
+    }
+}
+
 /// What is due, by plane.
 #[derive(Debug, Default)]
 struct Due {
     items: Mutex<BTreeMap<PlaneName, BTreeSet<Item>>>,
+    /// Planes that are worked on apart.
+    busy: Mutex<BTreeSet<PlaneName>>,
+    failures: retry::Failures,
     woken: Notify,
 }
 
+/// What is to be done next.
+#[derive(Debug, Default)]
+struct Turn {
+    /// Items of planes where nobody is asked.
+    batch: Vec<Item>,
+    /// Everything that is due in planes where somebody is.
+    apart: Vec<(PlaneName, BTreeSet<Item>)>,
+}
+
 impl Due {
-    /// Takes at most `most` items, one of each plane in turn: a busy plane never holds up another.
-    fn take(&self, most: usize) -> Vec<Item> {
+    /// Takes at most `most` items, one of each plane in turn: a busy plane never holds up another. Of planes where
+    /// hooks are asked it takes everything, unless they are being worked on.
+    fn take(&self, most: usize, asks: impl Fn(&PlaneName) -> bool) -> Turn {
         let mut planes = self.items.lock();
-        let mut taken = Vec::new();
-        while taken.len() < most && !planes.is_empty() {
-            let room = most - taken.len();
-            taken.extend(planes.values_mut().take(room).filter_map(BTreeSet::pop_first));
-            planes.retain(|_, items| !items.is_empty());
+        let mut busy = self.busy.lock();
+        let mut turn = Turn::default();
+        while turn.batch.len() < most {
+            let room = most - turn.batch.len();
+            let next: Vec<PlaneName> =
+                planes.keys().filter(|plane| !busy.contains(plane)).take(room).cloned().collect();
+            if next.is_empty() {
+                break;
+            }
+            for plane in next {
+                if asks(&plane) {
+                    busy.insert(plane.clone());
+                    turn.apart.extend(planes.remove_entry(&plane));
+                } else if let Some(items) = planes.get_mut(&plane) {
+                    turn.batch.extend(items.pop_first());
+                    if items.is_empty() {
+                        planes.remove(&plane);
+                    }
+                }
+            }
         }
-        taken
+        turn
+    }
+}
+
+/// Marks a plane as worked on apart until it is dropped.
+struct Busy(Queue, PlaneName);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.0.busy.lock().remove(&self.1);
+        self.0.0.woken.notify_one();
     }
 }
 
@@ -93,6 +149,9 @@ impl Queue {
         };
         for (key, revision) in plane.expiry.exchange(now, resource, event) {
             self.add(Item { expired_at: Some(revision), ..item(resource, key, None) });
+        }
+        if *resource == roles::table() {
+            self.add(Item::aggregation(plane.name()));
         }
         let registry = plane.registry();
         let owners_before = event.before.as_ref().map_or(&[][..], |before| &before.meta.owners);
@@ -137,58 +196,92 @@ impl Queue {
 
 /// Starts the task; it ends when the server is dropped.
 pub(crate) fn start(shared: Weak<Shared>) -> Queue {
-    let due = Arc::new(Due::default());
-    let queue = Queue(due.clone());
+    let queue = Queue(Arc::default());
+    let started = queue.clone();
     tokio::spawn(async move {
-        loop {
-            // Each turn holds the server only while there is work, so that the last clone can go.
-            let batch = due.take(BATCH);
-            if batch.is_empty() {
-                due.woken.notified().await;
-                if shared.strong_count() == 0 {
-                    return;
-                }
-                continue;
-            }
-            let Some(shared) = shared.upgrade() else { return };
-            // Each item is a task of its own: a fault in one must not end the work for all planes.
-            let mut tasks = tokio::task::JoinSet::new();
-            for item in batch {
-                tasks.spawn(work(shared.clone(), item));
-            }
-            while let Some(done) = tasks.join_next().await {
-                if let Err(error) = done {
-                    tracing::error!(%error, "background work failed");
-                }
+        // Each item is a task of its own: a fault in one must not end the work for all planes.
+        let mut tasks = JoinSet::new();
+        // The server is not there before the first notice, and nothing is due before it.
+        queue.0.woken.notified().await;
+        // Only work holds the server, so that the last clone can go.
+        while let Some(shared) = shared.upgrade() {
+            begin(&shared, &queue, &mut tasks);
+            drop(shared);
+            tokio::select! {
+                biased;
+                Some(done) = tasks.join_next() => ended(done),
+                () = queue.0.woken.notified() => {}
             }
         }
     });
-    queue
+    started
+}
+
+/// Begins with what is due, as far as there is room.
+fn begin(shared: &Arc<Shared>, queue: &Queue, tasks: &mut JoinSet<()>) {
+    let asks = |plane: &PlaneName| {
+        let plane = shared.planes.find(plane);
+        plane.is_some_and(|plane| !plane.chain(&shared.hooks).is_empty())
+    };
+    let Turn { batch, apart } = queue.0.take(BATCH - tasks.len().min(BATCH), asks);
+    for item in batch {
+        tasks.spawn(work(shared.clone(), item));
+    }
+    for (plane, items) in apart {
+        tokio::spawn(work_apart(shared.clone(), Busy(queue.clone(), plane), items));
+    }
+}
+
+/// Works on items of a plane in which hooks are asked.
+async fn work_apart(shared: Arc<Shared>, busy: Busy, items: BTreeSet<Item>) {
+    let mut tasks = JoinSet::new();
+    for item in items {
+        if tasks.len() == ASKING
+            && let Some(done) = tasks.join_next().await
+        {
+            ended(done);
+        }
+        tasks.spawn(work(shared.clone(), item));
+    }
+    while let Some(done) = tasks.join_next().await {
+        ended(done);
+    }
+    drop(busy);
+}
+
+fn ended(done: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = done {
+        tracing::error!(%error, "background work failed");
+    }
 }
 
 async fn work(shared: Arc<Shared>, item: Item) {
-    let Some(plane) = shared.planes.find(&item.plane) else { return };
-    if let Err(error) = process(&shared, &plane, &item).await {
-        tracing::warn!(plane = %item.plane, resource = %item.resource.resource, name = %item.key.name, %error,
-            "background deletion is tried again");
-        let queue = shared.lifecycle.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(RETRY).await;
-            queue.add(item);
-        });
-    }
+    let result = match shared.planes.find(&item.plane) {
+        Some(plane) => process(&shared, &plane, &item).await,
+        None => Ok(()),
+    };
+    let Err(error) = result else {
+        shared.lifecycle.0.failures.forget(&item);
+        return;
+    };
+    tracing::warn!(plane = %item.plane, resource = %item.resource.resource, name = %item.key.name, %error,
+        "background deletion is tried again");
+    retry::later(&shared.lifecycle, item);
 }
 
 async fn process(shared: &Arc<Shared>, plane: &Arc<Plane>, item: &Item) -> Result<()> {
     let registry = plane.registry();
     // A kind that is no longer served has no objects: its CRD waited for them.
     let Some(resource) = registry.find_table(&item.resource) else { return Ok(()) };
-    let target = Target::new(shared, plane, resource, Identity::server());
+    let target = Target::new(shared, plane, resource, Arc::new(Identity::server()));
+    if *item == Item::aggregation(&item.plane) {
+        return roles::aggregate(&target.unasked()).await;
+    }
     let Some(object) = plane.store.get(&item.resource, &item.key) else { return Ok(()) };
     if item.expired_at == Some(object.revision) {
         let resource_version = Some(object.revision.to_string());
         let options = DeleteOptions { resource_version, ..DeleteOptions::default() };
-        return settled(verbs::delete(&target, &item.key, &options).await);
+        return settled(verbs::delete(&target.unasked(), &item.key, &options).await);
     }
     if object.meta.deleting {
         if resource.is_namespace() {

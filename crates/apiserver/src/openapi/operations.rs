@@ -30,7 +30,9 @@ struct Resource<'d> {
 pub(super) fn insert_paths(paths: &mut Map<String, Value>, definition: &Definition, base: &str) {
     let resource = Resource::new(definition);
     let plural = &definition.names.plural;
-    let collection = if definition.namespaced {
+    let collection = if definition.namespaced && !definition.kept {
+        format!("{base}/namespaces/{{namespace}}/{plural}")
+    } else if definition.namespaced {
         let everywhere = format!("{base}/{plural}");
         let all = json!({
             "get": resource.operation(Verb::List, Part::Whole, true),
@@ -50,6 +52,9 @@ pub(super) fn insert_paths(paths: &mut Map<String, Value>, definition: &Definiti
         entry.insert("parameters".to_owned(), parameters::of_path(&definition.names.kind, &path));
         paths.insert(path, Value::Object(entry));
     };
+    if !definition.kept {
+        return add(collection, Part::Whole, &[("post", Verb::Create)]);
+    }
     let update = [("get", Verb::Get), ("put", Verb::Replace), ("patch", Verb::Patch)];
     if definition.status {
         add(format!("{item}/status"), Part::Status, &update);

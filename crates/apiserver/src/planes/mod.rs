@@ -3,6 +3,8 @@
 //! Guarantees: a request acts on exactly one plane, fixed before anything else is decided; nothing read or written through
 //! one plane touches another; dropping a plane frees its objects and ends its watches.
 
+pub(crate) mod hooks;
+mod policy;
 mod template;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +13,13 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
+use crate::authz::{self, Policy};
+use crate::hooks::{Chain, ConfigurationKind};
 use crate::lifecycle::expiry::Expiry;
 use crate::meta::NameRule;
 use crate::registry::{APIEXTENSIONS, CompiledCrd, Definitions, Registry};
 use crate::store::{CommitError, FoundObjects, GroupResource, PlaneStore, Revisions, Storage};
+use hooks::{PlaneHooks, ServerHooks};
 pub use template::{PlaneTemplate, TemplateError};
 
 /// The name of a plane: a DNS subdomain.
@@ -72,8 +77,14 @@ pub struct Plane {
     registry: RwLock<Arc<Registry>>,
     /// What is compiled of each CRD, by its name.
     crds: Mutex<Arc<Crds>>,
+    /// Who is asked about writes.
+    hooks: PlaneHooks,
     /// Which events are past their time.
     pub(crate) expiry: Expiry,
+    /// Who may do what by what the template has.
+    base_policy: Arc<Policy>,
+    /// Who may do what; compiled when first asked for after a change.
+    policy: RwLock<Option<Arc<Policy>>>,
 }
 
 /// Compiled CRDs by name, with the revision of the object that each was compiled from.
@@ -87,7 +98,10 @@ impl Plane {
             name,
             registry,
             crds: Mutex::default(),
+            hooks: PlaneHooks::default(),
             expiry: Expiry::default(),
+            base_policy: authz::default_policy(),
+            policy: RwLock::default(),
         }
     }
 
@@ -95,7 +109,9 @@ impl Plane {
         let registry = RwLock::new(template.registry());
         let store = Arc::new(PlaneStore::from_template(name.as_str(), &template.store, storage));
         let crds = Mutex::new(template.crds.lock().clone());
-        Self { name, store, registry, crds, expiry: Expiry::default() }
+        let (hooks, expiry) = (template.hooks.copied(), Expiry::default());
+        let (base_policy, policy) = (template.policy(), RwLock::default());
+        Self { name, store, registry, crds, hooks, expiry, base_policy, policy }
     }
 
     /// Its name.
@@ -113,8 +129,25 @@ impl Plane {
         self.registry.read().clone()
     }
 
+    /// Who is asked about writes at present.
+    pub(crate) fn chain(&self, server: &ServerHooks) -> Arc<Chain> {
+        self.hooks.chain(server)
+    }
+
+    /// Brings who is asked in line with a change of `table`, if that says so.
+    pub(crate) fn follow_hooks(&self, table: &GroupResource, server: &ServerHooks) {
+        if ConfigurationKind::of(table).is_some() {
+            self.hooks.reload(server, &self.name, &self.store);
+        }
+    }
+
     /// Takes over what was found of it on disk: CRDs first, because they say what the other objects are.
-    fn restore(&self, mut found: FoundObjects, definitions: &Definitions) -> Result<(), PlaneError> {
+    fn restore(
+        &self,
+        mut found: FoundObjects,
+        definitions: &Definitions,
+        server: &ServerHooks,
+    ) -> Result<(), PlaneError> {
         let damaged = |source| PlaneError::Damaged(self.name.clone(), source);
         let crds = GroupResource::new(APIEXTENSIONS, "customresourcedefinitions");
         if let Some(objects) = found.remove(&crds) {
@@ -128,7 +161,8 @@ impl Plane {
             let complete = custom.map(|resource| |object: &mut serde_json::Value| resource.complete(object));
             let complete = complete.as_ref().map(|complete| complete as &dyn Fn(&mut serde_json::Value));
             let fields = resource.map_or(&[][..], |resource| &resource.stored_fields);
-            self.store.restore(table, objects, fields, complete).map_err(damaged)?;
+            self.store.restore(table.clone(), objects, fields, complete).map_err(damaged)?;
+            self.follow_hooks(&table, server);
         }
         Ok(())
     }

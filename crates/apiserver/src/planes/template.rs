@@ -1,4 +1,5 @@
-//! Templates: CRDs and what is compiled from them, prepared once and shared by every plane that is made from them.
+//! Templates: the default roles, CRDs and other objects of the whole plane, and what is compiled from them, prepared once and
+//! shared by every plane that is made from them.
 //! Namespaces are made anew for each plane: their uids tell planes apart wherever objects of several planes meet.
 
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Plane, PlaneError, PlaneName};
 use crate::auth::Identity;
+use crate::authz;
 use crate::error::ApiError;
 use crate::server::Shared;
 use crate::store::ObjectKey;
@@ -29,11 +31,16 @@ pub struct TemplateError {
 }
 
 impl PlaneTemplate {
-    pub(crate) async fn new(shared: &Arc<Shared>, crds: &[Value]) -> Result<Self, TemplateError> {
+    pub(crate) async fn new(shared: &Arc<Shared>, objects: &[Value]) -> Result<Self, TemplateError> {
         let name = PlaneName::new("template").expect("a plain word is a plane name");
-        let plane = Arc::new(Plane::new(name, shared.revisions.clone()));
-        for crd in crds {
-            put(shared, &plane, crd.clone(), "customresourcedefinitions").await?;
+        let bare = Arc::new(Plane::new(name.clone(), shared.revisions.clone()));
+        for object in authz::defaults() {
+            put(shared, &bare, object).await?;
+        }
+        bare.set_policy(authz::default_policy());
+        let plane = Arc::new(Plane::from_template(name, &bare, None));
+        for object in objects {
+            put(shared, &plane, object.clone()).await?;
         }
         Ok(Self(plane))
     }
@@ -46,7 +53,7 @@ impl PlaneTemplate {
             let found = storage.take_plane(plane.name().as_str()).await;
             let found = found.map_err(|source| PlaneError::NotDurable(plane.name().clone(), source))?;
             if let Some(found) = found {
-                plane.restore(found, &shared.definitions)?;
+                plane.restore(found, &shared.definitions, &shared.hooks)?;
             }
         }
         for namespace in NAMESPACES {
@@ -55,7 +62,7 @@ impl PlaneTemplate {
             }
             let object =
                 json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
-            put(shared, &plane, object, "namespaces")
+            put(shared, &plane, object)
                 .await
                 .map_err(|source| PlaneError::NotWritten(plane.name().clone(), Box::new(source)))?;
         }
@@ -63,19 +70,15 @@ impl PlaneTemplate {
     }
 }
 
-async fn put(
-    shared: &Arc<Shared>,
-    plane: &Arc<Plane>,
-    object: Value,
-    plural: &str,
-) -> Result<(), TemplateError> {
-    let what = format!("{plural} {}", object["metadata"]["name"]);
+async fn put(shared: &Arc<Shared>, plane: &Arc<Plane>, object: Value) -> Result<(), TemplateError> {
+    let what = format!("{} {}", object["kind"], object["metadata"]["name"]);
     let registry = plane.registry();
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     let kind = object["kind"].as_str().unwrap_or_default();
     let made = match registry.find_kind(api_version, kind) {
         Some(resource) => {
-            let target = verbs::Target::new(shared, plane, resource, Identity::server());
+            // Hooks judge what is done to a plane; this makes it, before anybody can see it.
+            let target = verbs::Target::new(shared, plane, resource, Arc::new(Identity::server())).unasked();
             verbs::create(&target, None, object, &WriteOptions::by("apiserver")).await
         }
         None => Err(ApiError::NoSuchPath),

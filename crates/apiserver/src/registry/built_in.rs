@@ -8,10 +8,18 @@ mod tests;
 
 use std::sync::{Arc, LazyLock};
 
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::api::authentication::v1::{SelfSubjectReview, TokenRequest, TokenReview};
+use k8s_openapi::api::authorization::v1::{
+    LocalSubjectAccessReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview,
+};
 use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Node, Pod, Secret, Service, ServiceAccount};
 use k8s_openapi::api::events::v1::Event as EventsEvent;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ListMeta, ObjectMeta, Patch, Status};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
@@ -30,6 +38,7 @@ struct Kind {
     categories: &'static [&'static str],
     namespaced: bool,
     status: bool,
+    kept: bool,
     selectable_fields: &'static [&'static str],
     register: fn(&mut SchemaGenerator),
 }
@@ -49,10 +58,35 @@ const fn kind(
         categories: &[],
         namespaced: true,
         status: false,
+        kept: true,
         selectable_fields: &[],
         register,
     }
 }
+
+/// A kind of the whole plane.
+const fn cluster_kind(
+    group: &'static str,
+    name: &'static str,
+    plural: &'static str,
+    register: fn(&mut SchemaGenerator),
+) -> Kind {
+    Kind { namespaced: false, ..kind(group, name, plural, register) }
+}
+
+/// A question about the whole plane, which is answered and not kept.
+const fn review(
+    group: &'static str,
+    name: &'static str,
+    plural: &'static str,
+    register: fn(&mut SchemaGenerator),
+) -> Kind {
+    Kind { kept: false, ..cluster_kind(group, name, plural, register) }
+}
+
+const RBAC: &str = crate::authz::RBAC;
+const AUTHENTICATION: &str = "authentication.k8s.io";
+const AUTHORIZATION: &str = "authorization.k8s.io";
 
 /// All are served as `v1`.
 const VERSION: &str = "v1";
@@ -148,6 +182,54 @@ const KINDS: &[Kind] = &[
             register::<CustomResourceDefinition>,
         )
     },
+    kind(RBAC, "Role", "roles", register::<Role>),
+    kind(RBAC, "RoleBinding", "rolebindings", register::<RoleBinding>),
+    cluster_kind(RBAC, "ClusterRole", "clusterroles", register::<ClusterRole>),
+    cluster_kind(RBAC, "ClusterRoleBinding", "clusterrolebindings", register::<ClusterRoleBinding>),
+    review(AUTHENTICATION, "SelfSubjectReview", "selfsubjectreviews", register::<SelfSubjectReview>),
+    review(AUTHENTICATION, "TokenReview", "tokenreviews", register::<TokenReview>),
+    review(AUTHORIZATION, "SubjectAccessReview", "subjectaccessreviews", register::<SubjectAccessReview>),
+    review(
+        AUTHORIZATION,
+        "SelfSubjectAccessReview",
+        "selfsubjectaccessreviews",
+        register::<SelfSubjectAccessReview>,
+    ),
+    review(
+        AUTHORIZATION,
+        "SelfSubjectRulesReview",
+        "selfsubjectrulesreviews",
+        register::<SelfSubjectRulesReview>,
+    ),
+    Kind {
+        namespaced: true,
+        ..review(
+            AUTHORIZATION,
+            "LocalSubjectAccessReview",
+            "localsubjectaccessreviews",
+            register::<LocalSubjectAccessReview>,
+        )
+    },
+    Kind {
+        categories: &["api-extensions"],
+        namespaced: false,
+        ..kind(
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration",
+            "mutatingwebhookconfigurations",
+            register::<MutatingWebhookConfiguration>,
+        )
+    },
+    Kind {
+        categories: &["api-extensions"],
+        namespaced: false,
+        ..kind(
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration",
+            "validatingwebhookconfigurations",
+            register::<ValidatingWebhookConfiguration>,
+        )
+    },
 ];
 
 struct BuiltIn {
@@ -190,7 +272,7 @@ fn build() -> BuiltIn {
     }
     let shared = [register::<ObjectMeta>, register::<ListMeta>, register::<Status>];
     shared.iter().for_each(|register| register(&mut generator));
-    let shared = [register::<DeleteOptions>, register::<Patch>, register::<Scale>];
+    let shared = [register::<DeleteOptions>, register::<Patch>, register::<Scale>, register::<TokenRequest>];
     shared.iter().for_each(|register| register(&mut generator));
     let published = generator.take_definitions(false);
 
@@ -225,6 +307,7 @@ fn build() -> BuiltIn {
             openapi_components: Arc::clone(&components),
             columns: Columns::BuiltIn,
             status: kind.status,
+            kept: kind.kept,
             scale: None,
             selectable_fields: owned(kind.selectable_fields),
             built_in: true,

@@ -100,6 +100,8 @@ pub struct Definition {
     pub columns: Columns,
     /// Whether it has a `status` subresource.
     pub status: bool,
+    /// Whether its objects are kept. Those of reviews are answered and forgotten: they can be created, and nothing else.
+    pub kept: bool,
     /// Whether it has a `scale` subresource, and where that reads and writes.
     pub scale: Option<ScalePaths>,
     /// JSON paths of plain fields that field selectors may name beside `metadata.name` and `.namespace`.

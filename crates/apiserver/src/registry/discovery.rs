@@ -83,9 +83,14 @@ fn priority(version: &str) -> (u8, u64, u64, std::cmp::Reverse<String>) {
     }
 }
 
-/// What can be done with a resource. Namespaces go one by one only.
+/// What can be done with a resource. Namespaces go one by one only; a review is asked and not kept.
 fn verbs(resource: &Resource) -> Vec<&'static str> {
-    VERBS.into_iter().filter(|verb| *verb != "deletecollection" || !resource.is_namespace()).collect()
+    let can = |verb: &&str| match *verb {
+        "create" => true,
+        "deletecollection" => resource.def.kept && !resource.is_namespace(),
+        _ => resource.def.kept,
+    };
+    VERBS.into_iter().filter(can).collect()
 }
 
 fn group_value(name: &str, versions: &[&GroupVersion]) -> Value {
@@ -117,17 +122,17 @@ pub(crate) fn resource_list(registry: &Registry, gv: &GroupVersion) -> Option<Va
             entry["categories"] = json!(def.names.categories);
         }
         entries.push(entry);
-        for (name, kind) in subresources(resource) {
+        for part in subresources(resource) {
             let mut entry = json!({
-                "name": format!("{}/{name}", def.names.plural),
+                "name": format!("{}/{}", def.names.plural, part.name),
                 "singularName": "",
                 "namespaced": def.namespaced,
-                "kind": kind,
-                "verbs": if name == "finalize" { &["update"][..] } else { &STATUS_VERBS[..] },
+                "kind": part.kind,
+                "verbs": part.verbs,
             });
-            if name == "scale" {
-                entry["group"] = json!("autoscaling");
-                entry["version"] = json!("v1");
+            if part.gv != def.gv {
+                entry["group"] = json!(part.gv.group);
+                entry["version"] = json!(part.gv.version);
             }
             entries.push(entry);
         }
@@ -140,17 +145,33 @@ pub(crate) fn resource_list(registry: &Registry, gv: &GroupVersion) -> Option<Va
     }))
 }
 
-/// Names of a resource's subresources with the kind that each serves.
-fn subresources(resource: &Resource) -> Vec<(&'static str, &str)> {
+/// A part of an object that has a path of its own.
+struct Subresource {
+    name: &'static str,
+    gv: GroupVersion,
+    kind: String,
+    verbs: &'static [&'static str],
+}
+
+fn subresources(resource: &Resource) -> Vec<Subresource> {
+    let def = &resource.def;
+    let own = |name, verbs| Subresource { name, gv: def.gv.clone(), kind: def.names.kind.clone(), verbs };
+    let foreign = |name, group: &str, kind: &str, verbs| {
+        let gv = GroupVersion { group: group.to_owned(), version: "v1".to_owned() };
+        Subresource { name, gv, kind: kind.to_owned(), verbs }
+    };
     let mut found = Vec::new();
     if resource.is_namespace() {
-        found.push(("finalize", resource.def.names.kind.as_str()));
+        found.push(own("finalize", &["update"]));
     }
-    if resource.def.scale.is_some() {
-        found.push(("scale", "Scale"));
+    if def.scale.is_some() {
+        found.push(foreign("scale", "autoscaling", "Scale", &STATUS_VERBS));
     }
-    if resource.def.status {
-        found.push(("status", resource.def.names.kind.as_str()));
+    if def.status {
+        found.push(own("status", &STATUS_VERBS));
+    }
+    if resource.is_service_account() {
+        found.push(foreign("token", "authentication.k8s.io", "TokenRequest", &["create"]));
     }
     found
 }
@@ -197,17 +218,11 @@ fn aggregated_resource(resource: &Resource) -> Value {
     if !def.names.categories.is_empty() {
         entry["categories"] = json!(def.names.categories);
     }
-    let subresources: Vec<Value> = subresources(resource)
-        .into_iter()
-        .map(|(name, served)| {
-            let response = match name {
-                "scale" => kind("autoscaling", "v1", "Scale"),
-                _ => kind(&def.gv.group, &def.gv.version, served),
-            };
-            let verbs = if name == "finalize" { &["update"][..] } else { &STATUS_VERBS[..] };
-            json!({ "subresource": name, "responseKind": response, "verbs": verbs })
-        })
-        .collect();
+    let subresource = |part: Subresource| {
+        let response = kind(&part.gv.group, &part.gv.version, &part.kind);
+        json!({ "subresource": part.name, "responseKind": response, "verbs": part.verbs })
+    };
+    let subresources: Vec<Value> = subresources(resource).into_iter().map(subresource).collect();
     if !subresources.is_empty() {
         entry["subresources"] = json!(subresources);
     }

@@ -117,6 +117,11 @@ impl Resource {
         self.table.resource == "customresourcedefinitions" && self.table.group == APIEXTENSIONS
     }
 
+    /// Whether this is the kind of service accounts.
+    pub fn is_service_account(&self) -> bool {
+        self.table.resource == "serviceaccounts" && self.table.group.is_empty()
+    }
+
     /// Whether this is the kind of namespaces.
     pub fn is_namespace(&self) -> bool {
         self.table.resource == "namespaces" && self.table.group.is_empty()

@@ -2,6 +2,7 @@
 
 mod network;
 mod pod;
+mod webhooks;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +10,10 @@ use serde_json::{Value, json};
 
 use super::definition::Definition;
 use super::{APIEXTENSIONS, Registry, crd, events};
+use crate::authz::{self, RBAC, RbacKind, Refusal};
+use crate::error::{ApiError, Result, Subject};
 use crate::field_error::{FieldError, FieldErrorType};
+use crate::hooks::{Configuration, ConfigurationKind};
 use crate::meta::NameRule;
 use crate::store::GroupResource;
 use crate::verbs::Target;
@@ -28,6 +32,8 @@ enum Kind {
     Service,
     Lease,
     Crd,
+    Rbac(RbacKind),
+    Webhooks(ConfigurationKind),
     Other,
 }
 
@@ -41,7 +47,8 @@ fn kind(table: &GroupResource) -> Kind {
         ("", "services") => Kind::Service,
         ("coordination.k8s.io", "leases") => Kind::Lease,
         (APIEXTENSIONS, "customresourcedefinitions") => Kind::Crd,
-        _ => Kind::Other,
+        (RBAC, resource) => RbacKind::of(RBAC, resource).map_or(Kind::Other, Kind::Rbac),
+        _ => ConfigurationKind::of(table).map_or(Kind::Other, Kind::Webhooks),
     }
 }
 
@@ -58,7 +65,7 @@ pub(crate) fn name_rule(def: &Definition) -> NameRule {
 /// Whether an update may leave out the resource version it was decided from. Kinds by which clients agree among
 /// each other do not allow that.
 pub(crate) fn allows_unconditional_update(target: &Target) -> bool {
-    let counts = !matches!(kind(&target.resource.table), Kind::Lease | Kind::Crd);
+    let counts = !matches!(kind(&target.resource.table), Kind::Lease | Kind::Crd | Kind::Webhooks(_));
     target.resource.def.built_in && counts && target.resource.table.resource != "serviceaccounts"
 }
 
@@ -69,7 +76,8 @@ pub(crate) fn status_carries_metadata(target: &Target) -> bool {
 
 /// Whether objects of this kind count their desired states.
 pub(crate) fn has_generation(target: &Target) -> bool {
-    !target.resource.def.built_in || matches!(kind(&target.resource.table), Kind::Crd | Kind::Pod)
+    let counts = matches!(kind(&target.resource.table), Kind::Crd | Kind::Pod | Kind::Webhooks(_));
+    !target.resource.def.built_in || counts
 }
 
 /// Whether anything but metadata and (if it is kept apart) status differs.
@@ -105,6 +113,8 @@ pub(crate) fn before_create(target: &Target, object: &mut Value, now: &str) {
             crd::defaulted(object);
             object["status"] = crd::accepted_names_status(object, now);
         }
+        Kind::Rbac(kind) => authz::set_defaults(kind, object),
+        Kind::Webhooks(kind) => webhooks::defaults(kind, object),
         Kind::ConfigMap | Kind::Event | Kind::Lease | Kind::Other => {}
     }
 }
@@ -132,6 +142,8 @@ pub(crate) fn before_update(target: &Target, before: &Value, object: &mut Value,
                 object["status"] = status;
             }
         }
+        Kind::Rbac(kind) => authz::set_defaults(kind, object),
+        Kind::Webhooks(kind) => webhooks::defaults(kind, object),
         Kind::ConfigMap | Kind::Event | Kind::Lease | Kind::Other => {}
     }
 }
@@ -222,9 +234,30 @@ pub(crate) fn validate(target: &Target, before: Option<&Value>, object: &Value) 
         Kind::Pod => pod::validate(before, object, &mut errors),
         Kind::Service => network::validate_service(target, before, object, &mut errors),
         Kind::Crd => errors.extend(validate_crd(target, before, object)),
+        Kind::Rbac(kind) => errors.extend(authz::validate(kind, object, before)),
+        Kind::Webhooks(kind) => errors.extend(Configuration::compile(kind, object).err().unwrap_or_default()),
         Kind::Namespace | Kind::Other => {}
     }
     errors
+}
+
+/// Refuses roles and bindings that would grant what the caller does not hold.
+pub(crate) fn check_grant(target: &Target, before: Option<&Value>, object: &Value) -> Result<()> {
+    let Kind::Rbac(kind) = kind(&target.resource.table) else { return Ok(()) };
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let caller = target.identity.as_caller();
+    authz::check_write(&target.plane.policy(), caller, kind, before, object).map_err(
+        |refusal| match refusal {
+            Refusal::NoSuchRole { resource, name } => {
+                ApiError::NotFound(Subject { group: RBAC.to_owned(), resource: resource.to_owned(), name })
+            }
+            refusal => {
+                let subject = target.subject(name);
+                let message = format!("{} {name:?} is forbidden: {refusal}", subject.qualified());
+                ApiError::Forbidden { subject, message, causes: Vec::new() }
+            }
+        },
+    )
 }
 
 fn data_rules(object: &Value, maps: &[&str], errors: &mut Vec<FieldError>) {

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::disk::{Disk, Record, StorageError};
+use super::engine::View;
+use super::seal::Fingerprint;
 use super::{CommitError, Event, GroupResource, Object, ObjectKey, PlaneStore, Revisions, Write};
 
 /// Writes that share one sync at most: enough to saturate a disk, few enough to keep the wait short.
@@ -25,6 +27,7 @@ enum Job {
     Commit(Request),
     CreatePlane(String, Answer<()>),
     DropPlane(String, Answer<()>),
+    View(Answer<(View, Fingerprint)>),
 }
 
 /// The way to the journal. The thread ends when the last clone is gone.
@@ -34,7 +37,7 @@ pub(super) struct Journal(mpsc::UnboundedSender<Job>);
 impl Journal {
     pub(super) fn start(disk: Disk, revisions: Arc<Revisions>) -> std::io::Result<Self> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let writer = Writer { disk, revisions, doubtful: Vec::new() };
+        let writer = Writer { disk, revisions, doubtful: Vec::new(), doubtful_planes: Vec::new() };
         std::thread::Builder::new().name("store".to_owned()).spawn(move || writer.run(receiver))?;
         Ok(Self(sender))
     }
@@ -53,6 +56,12 @@ impl Journal {
 
     pub(super) async fn drop_plane(&self, name: &str) -> Result<(), CommitError> {
         self.ask(|answer| Job::DropPlane(name.to_owned(), answer)).await
+    }
+
+    /// Everything that was answered before this was asked, and nothing that was refused; and by which key its secrets
+    /// are sealed.
+    pub(super) async fn view(&self) -> Result<(View, Fingerprint), CommitError> {
+        self.ask(Job::View).await
     }
 
     async fn ask<T>(&self, job: impl FnOnce(Answer<T>) -> Job) -> Result<T, CommitError> {
@@ -77,6 +86,8 @@ struct Writer {
     disk: Disk,
     revisions: Arc<Revisions>,
     doubtful: Vec<Doubtful>,
+    /// Planes that must not be on disk but may be: one that could not be made or dropped.
+    doubtful_planes: Vec<String>,
 }
 
 impl Writer {
@@ -100,11 +111,18 @@ impl Writer {
                 }
                 Job::CreatePlane(name, answer) => {
                     let done = self.persist(&[Record::CreatePlane(&name)]);
-                    let _ = answer.send(done.map_err(|_| CommitError::NotDurable));
+                    let _ = answer.send(self.plane_done(name, done));
                 }
                 Job::DropPlane(name, answer) => {
                     let done = self.persist(&[Record::DropPlane(&name)]);
-                    let _ = answer.send(done.map_err(|_| CommitError::NotDurable));
+                    let _ = answer.send(self.plane_done(name, done));
+                }
+                Job::View(answer) => {
+                    let view = self.settle().and_then(|()| self.disk.view());
+                    let _ = answer.send(view.map_err(|error| {
+                        tracing::error!(error = &error as &dyn std::error::Error, "the store cannot be read");
+                        CommitError::NotDurable
+                    }));
                 }
             }
             if next.is_none() {
@@ -149,8 +167,23 @@ impl Writer {
         }
     }
 
+    fn plane_done(&mut self, name: String, done: Result<(), StorageError>) -> Result<(), CommitError> {
+        done.map_err(|error| {
+            tracing::error!(error = &error as &dyn std::error::Error, plane = name, "a plane is not durable");
+            // Whether it could not be made or not be dropped: nobody sees it, so it must not come back.
+            self.doubtful_planes.push(name);
+            CommitError::NotDurable
+        })
+    }
+
     /// Writes records, after putting right what a failed batch may have left.
     fn persist(&mut self, records: &[Record<'_>]) -> Result<(), StorageError> {
+        self.settle()?;
+        self.disk.write(self.revisions.current(), records)
+    }
+
+    /// Puts right what a failed batch may have left.
+    fn settle(&mut self) -> Result<(), StorageError> {
         let revision = self.revisions.current();
         if !self.doubtful.is_empty() {
             let present: Vec<_> = self
@@ -169,7 +202,13 @@ impl Writer {
             self.disk.write(revision, &repairs)?;
             self.doubtful.clear();
         }
-        self.disk.write(revision, records)
+        // After the objects, which may be in one of these planes: what is dropped with a plane is what is on disk by then.
+        if !self.doubtful_planes.is_empty() {
+            let drops: Vec<_> = self.doubtful_planes.iter().map(|name| Record::DropPlane(name)).collect();
+            self.disk.write(revision, &drops)?;
+            self.doubtful_planes.clear();
+        }
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | shape | what it holds |
 //! | --- | --- |
-//! | `m` name | a fact about the whole store: `format`, `revision` |
+//! | `m` name | a fact about the whole store: `revision` |
 //! | `p` plane | that the plane exists |
 //! | `o` plane NUL group NUL resource NUL namespace NUL name | an object, or the mark that the plane has removed one of its template's |
 //!
@@ -11,8 +11,6 @@
 
 use super::{GroupResource, ObjectKey};
 
-/// The format of the store.
-pub(super) const FORMAT: &[u8] = b"mformat";
 /// The newest revision.
 pub(super) const REVISION: &[u8] = b"mrevision";
 /// What all keys of objects start with.
@@ -31,6 +29,11 @@ pub(super) struct StoreKey {
 /// The key of a plane.
 pub(super) fn plane(name: &str) -> Vec<u8> {
     [PLANES, name.as_bytes()].concat()
+}
+
+/// The name in the key of a plane; `None` if it is none.
+pub(super) fn plane_name(key: &[u8]) -> Option<&str> {
+    std::str::from_utf8(key.strip_prefix(PLANES)?).ok()
 }
 
 /// What the keys of all objects of a plane start with.

@@ -5,20 +5,32 @@
 //! order; a list's revision is such that a watch from it misses nothing. A plane that is made from a
 //! template shares the template's tables until it writes to them.
 
+pub mod backup;
 mod bell;
 mod disk;
+mod engine;
+pub(crate) mod files;
+mod format;
 mod journal;
 mod key;
+pub mod life;
 mod object;
+mod reclaim;
+mod seal;
 mod table;
+mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as IoWrite;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use jiff::Timestamp;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
 
+use backup::{BackupError, BackupSummary};
 use bell::Bell;
 use disk::{Disk, Faults};
 pub use disk::{Found, StorageError};
@@ -246,6 +258,15 @@ impl PlaneStore {
         found.is_some_and(|of_template| Arc::ptr_eq(of_template, object))
     }
 
+    /// The objects of a resource that are not the template's; none if one of the template's is gone.
+    pub fn beyond_template(&self, resource: &GroupResource) -> Option<Vec<Arc<Object>>> {
+        let (objects, _) = self.list(resource, None, |_| true);
+        let mut of_template = self.template.get(resource).into_iter().flat_map(|table| table.range(None));
+        let complete = of_template.all(|object| self.get(resource, &object.meta.key).is_some());
+        let own = objects.into_iter().filter(|object| !self.is_of_template(resource, object));
+        complete.then(|| own.collect())
+    }
+
     /// Takes over objects of a resource that were found on disk. `fields` are the resource's selectable fields; `complete`
     /// makes an object what its definition now says.
     pub fn restore(
@@ -307,7 +328,7 @@ impl PlaneStore {
     ) -> Result<(Vec<Arc<Object>>, usize, u64), TooOld> {
         let state = self.state.read();
         let revision = if page.revision == 0 { state.last } else { page.revision };
-        self.check_born(revision)?;
+        self.check_known(revision)?;
         let (objects, more) = match state.tables.get(resource) {
             Some(table) => table.page(&Page { revision, ..page }, wanted)?,
             None => Default::default(),
@@ -322,7 +343,7 @@ impl PlaneStore {
         revision: u64,
         limit: usize,
     ) -> Result<(Vec<Arc<Event>>, u64), TooOld> {
-        self.check_born(revision)?;
+        self.check_known(revision)?;
         let state = self.state.read();
         let events = match state.tables.get(resource) {
             Some(table) => table.changes_after(revision, limit)?,
@@ -335,8 +356,13 @@ impl PlaneStore {
         Ok((events, complete_to))
     }
 
-    fn check_born(&self, asked: u64) -> Result<(), TooOld> {
-        if asked < self.born { Err(TooOld { asked, oldest: self.born }) } else { Ok(()) }
+    /// Refuses revisions of which this life of the server knows nothing: earlier ones, and those that it has not come to, which
+    /// are of another history (data that was lost and restored from a backup).
+    fn check_known(&self, asked: u64) -> Result<(), TooOld> {
+        if asked < self.born || asked > self.revisions.current() {
+            return Err(TooOld { asked, oldest: self.born });
+        }
+        Ok(())
     }
 
     /// Tells when a resource changes. The receiver ends when the plane is dropped.
@@ -472,14 +498,24 @@ pub struct Storage {
 }
 
 impl Storage {
-    /// Opens a store, or makes one. Also returns the revisions, which go on where they were.
-    pub fn open(path: &std::path::Path) -> Result<(Self, Arc<Revisions>), StorageError> {
-        Self::open_with(path, Faults::default())
+    /// Opens a store, or makes one. Also returns the revisions, which go on above all that were ever given out.
+    pub fn open(path: &Path, now: Timestamp) -> Result<(Self, Arc<Revisions>), StorageError> {
+        Self::open_with(path, now, Faults::default())
     }
 
-    fn open_with(path: &std::path::Path, faults: Faults) -> Result<(Self, Arc<Revisions>), StorageError> {
-        let (disk, recovered) = Disk::open(path, faults)?;
-        let revisions = Arc::new(Revisions::starting_at(recovered.revision));
+    fn open_with(
+        path: &Path,
+        now: Timestamp,
+        faults: Faults,
+    ) -> Result<(Self, Arc<Revisions>), StorageError> {
+        let (mut disk, recovered) = Disk::open(path, faults)?;
+        let first = life::after(recovered.revision, now);
+        // Kept at once, so that the next life begins above this one even if nothing is written in it. A full disk is no reason
+        // not to start: what there is can be read.
+        if let Err(error) = disk.write(first, &[]) {
+            tracing::error!(error = &error as &dyn std::error::Error, "the store cannot be written to");
+        }
+        let revisions = Arc::new(Revisions::starting_at(first));
         let journal = Journal::start(disk, revisions.clone())
             .map_err(|source| StorageError::File { path: path.to_owned(), source })?;
         Ok((Self { journal, found: Mutex::new(recovered.planes) }, revisions))
@@ -503,7 +539,20 @@ impl Storage {
     pub async fn drop_plane(&self, name: &str) -> Result<(), CommitError> {
         self.journal.drop_plane(name).await
     }
+
+    /// Backs everything up to a writer, as it is when this is called, and returns the writer. Writers of objects do not wait.
+    pub async fn backup<W: IoWrite + Send + 'static>(
+        &self,
+        now: Timestamp,
+        writer: W,
+    ) -> Result<(BackupSummary, W), BackupError> {
+        let (view, key) = self.journal.view().await.map_err(|_| BackupError::Unavailable)?;
+        let task = tokio::task::spawn_blocking(move || backup::of_view(&view, key, now, writer));
+        task.await.unwrap_or(Err(BackupError::Interrupted))
+    }
 }
 
+#[cfg(test)]
+mod growth_tests;
 #[cfg(test)]
 mod tests;

@@ -44,9 +44,9 @@ impl Event {
     }
 }
 
-/// The asked revision is older than the history window.
+/// The asked revision is older than the history window, or of another history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("too old resource version: {asked} ({oldest})")]
+#[error("{} resource version: {asked} ({oldest})", if asked < oldest { "too old" } else { "unknown" })]
 pub struct TooOld {
     /// What was asked.
     pub asked: u64,

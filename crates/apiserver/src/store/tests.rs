@@ -155,12 +155,16 @@ async fn a_dropped_plane_takes_no_writes_and_ends_its_watches() {
     assert_eq!(write(&store, "a", Expect::Absent, false).await.unwrap_err(), CommitError::PlaneGone);
 }
 
+fn now() -> Timestamp {
+    crate::clock::Clock::now(&crate::clock::SystemClock)
+}
+
 /// A durable plane over an empty template, with what was found of it.
 async fn durable(path: &std::path::Path, faults: &Faults) -> Arc<PlaneStore> {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
     let (storage, revisions) = loop {
         // The store before ends in the background when its last user is gone.
-        match Storage::open_with(path, faults.clone()) {
+        match Storage::open_with(path, now(), faults.clone()) {
             Ok(opened) => break opened,
             Err(error) => assert!(std::time::Instant::now() < deadline, "{error:?}"),
         }

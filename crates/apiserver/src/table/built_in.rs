@@ -48,6 +48,14 @@ const BINDING: &[Column] = &[
     wide("Groups", "Groups in the binding"),
     wide("ServiceAccounts", "ServiceAccounts in the binding"),
 ];
+const WEBHOOKS: &[Column] = &[
+    NAME_COLUMN,
+    Column {
+        type_: "integer",
+        ..column("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration.")
+    },
+    AGE_COLUMN,
+];
 const CREATED_AT: &[Column] = &[NAME_COLUMN, CREATED_AT_COLUMN];
 const AGE: &[Column] = &[NAME_COLUMN, AGE_COLUMN];
 
@@ -69,6 +77,12 @@ pub(super) fn columns(group: &str, kind: &str) -> (&'static [Column], CellsOf) {
         ("coordination.k8s.io", "Lease") => {
             (LEASE, |lease, now| with_age(lease, [text(lease, "spec.holderIdentity").into()], now))
         }
+        (
+            "admissionregistration.k8s.io",
+            "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration",
+        ) => (WEBHOOKS, |configuration, now| {
+            with_age(configuration, [json!(count(configuration, "webhooks"))], now)
+        }),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => (BINDING, binding),
         ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => (CREATED_AT, created_at),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => (CREATED_AT, created_at),

@@ -16,6 +16,7 @@ fn now() -> Timestamp {
 
 fn definition(group: &str, kind: &str, columns: Columns) -> Definition {
     Definition {
+        kept: true,
         gv: GroupVersion { group: group.to_owned(), version: "v1".to_owned() },
         names: Names { kind: kind.to_owned(), ..Names::default() },
         namespaced: true,

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::{Served, Target, WriteOptions, Written, namespaces};
 use crate::admission;
+use crate::admission::hooks::Asking;
 use crate::error::{ApiError, Cause, Result};
+use crate::hooks::Operation;
 use crate::registry::{APIEXTENSIONS, strategy};
 use crate::store::{Expect, GroupResource, Guard, ObjectKey};
 
@@ -25,6 +27,15 @@ pub(crate) async fn create(
         .is_empty()
         .then(|| object["metadata"]["generateName"].as_str().unwrap_or_default().to_owned());
     admission::prepare_create(target, &mut object, options, &mut warnings)?;
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let key = ObjectKey::new(namespace.unwrap_or_default(), name);
+    let mut asking = Asking::of_write(target, Operation::Create, &key, options);
+    if let Some(asking) = &mut asking {
+        check_home(target, namespace, name)?;
+        let prepared = object.clone();
+        let settle = |object: &mut Value| admission::settle_create(target, &prepared, object);
+        object = asking.mutate(target, None, object, &settle).await?;
+    }
     let guards = guards(target, namespace);
     for _ in 0..NAME_ATTEMPTS {
         if let Some(prefix) = generate.as_deref().filter(|prefix| !prefix.is_empty()) {
@@ -37,10 +48,14 @@ pub(crate) async fn create(
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         check_home(target, namespace, name)?;
         let key = ObjectKey::new(namespace.unwrap_or_default(), name);
-        if target.plane.store.get(&target.resource.table, &key).is_some() {
-            if generate.is_some() {
-                continue;
-            }
+        let taken = target.plane.store.get(&target.resource.table, &key).is_some();
+        if taken && generate.is_some() {
+            continue;
+        }
+        if let Some(asking) = &mut asking {
+            asking.validate(target, None, &object).await?;
+        }
+        if taken {
             return Err(ApiError::AlreadyExists(target.subject(name)));
         }
         if options.dry_run {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::update::removal_guards;
 use super::{ListOptions, MAX_ATTEMPTS, Served, Target, list};
+use crate::admission::hooks::Asking;
 use crate::clock::rfc3339;
 use crate::error::{ApiError, Result};
 use crate::lifecycle::CRD_FINALIZER;
@@ -79,6 +80,9 @@ async fn try_delete(target: &Target, live: &Arc<Object>, options: &DeleteOptions
         });
     }
     let before = target.live_value(live);
+    if let Some(mut asking) = Asking::of_delete(target, &live.meta.key, options) {
+        asking.delete(target, &before).await?;
+    }
     let mut object = before.clone();
     let finalizers = finalizers_for(target, live, options);
     if finalizers.is_empty() {

@@ -16,8 +16,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
+use tokio::time::{Duration, Instant};
 
+use crate::admission::hooks::Said;
 use crate::auth::Identity;
+use crate::authz::{Attributes, ResourceAttributes};
 use crate::error::{ApiError, Result, Subject};
 use crate::limits::bounds;
 use crate::planes::Plane;
@@ -36,6 +39,9 @@ pub(crate) use update::update;
 /// loss means that another write got through, so this bounds unfairness, not progress.
 const MAX_ATTEMPTS: usize = 100;
 
+/// How long a request may wait for hooks in all, as long as Kubernetes gives it.
+const REQUEST_TIME: Duration = Duration::from_secs(60);
+
 /// What a verb acts on, and for whom.
 #[derive(Clone)]
 pub(crate) struct Target {
@@ -43,8 +49,14 @@ pub(crate) struct Target {
     pub(crate) plane: Arc<Plane>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) resource: Arc<Resource>,
-    /// Who asks: limits, admission hooks and authorization see it.
-    pub(crate) identity: Identity,
+    /// Who asks.
+    pub(crate) identity: Arc<Identity>,
+    /// Whether hooks are asked.
+    pub(crate) asks: bool,
+    /// When hooks must have answered.
+    pub(crate) deadline: Instant,
+    /// What hooks say beside yes and no.
+    pub(crate) said: Said,
 }
 
 impl Target {
@@ -52,10 +64,31 @@ impl Target {
         shared: &Arc<Shared>,
         plane: &Arc<Plane>,
         resource: &Arc<Resource>,
-        identity: Identity,
+        identity: Arc<Identity>,
     ) -> Self {
         let (shared, plane, resource) = (shared.clone(), plane.clone(), resource.clone());
-        Self { registry: plane.registry(), shared, plane, resource, identity }
+        Self {
+            registry: plane.registry(),
+            shared,
+            plane,
+            resource,
+            identity,
+            asks: true,
+            deadline: Instant::now() + REQUEST_TIME,
+            said: Said::default(),
+        }
+    }
+
+    /// The same without asking hooks: for what the server does to keep its own books.
+    #[must_use]
+    pub(crate) fn unasked(self) -> Self {
+        Self { asks: false, ..self }
+    }
+
+    /// The same as if it began now: for one of many writes that nobody waits for.
+    #[must_use]
+    pub(crate) fn anew(&self) -> Self {
+        Self { deadline: Instant::now() + REQUEST_TIME, said: Said::default(), ..self.clone() }
     }
 
     /// The object that an error speaks of, by resource.
@@ -68,6 +101,23 @@ impl Target {
     pub(crate) fn kind_subject(&self, name: &str) -> Subject {
         let def = &self.resource.def;
         Subject { group: def.gv.group.clone(), resource: def.names.kind.clone(), name: name.to_owned() }
+    }
+
+    /// Refuses what the caller may not do beside what the request was allowed for.
+    pub(crate) fn require(&self, verb: &str, namespace: &str, name: &str) -> Result<()> {
+        let gv = &self.resource.def.gv;
+        let resource = ResourceAttributes {
+            group: &gv.group,
+            version: &gv.version,
+            resource: &self.resource.def.names.plural,
+            subresource: "",
+            namespace,
+            name,
+        };
+        let attributes = Attributes::resource(self.identity.as_caller(), verb, resource);
+        let policy = self.plane.policy();
+        let decision = policy.allows(&attributes);
+        if decision.allowed { Ok(()) } else { Err(ApiError::refused(&attributes, &decision)) }
     }
 
     /// The stored object, or the right error.
@@ -216,6 +266,8 @@ impl Part {
 pub(crate) struct WriteOptions {
     /// Who owns the fields that are written.
     pub(crate) manager: String,
+    /// The manager that the client named; empty if it named none.
+    pub(crate) named_manager: String,
     /// Decide and answer, but write nothing.
     pub(crate) dry_run: bool,
     /// What happens to unknown fields.

@@ -120,6 +120,8 @@ async fn create_by_apply(
     config: &Value,
     options: &WriteOptions,
 ) -> Result<Written> {
+    // The request was allowed as a patch; what it comes to is a create.
+    target.require("create", &key.namespace, &key.name)?;
     if config["metadata"]["uid"].as_str().is_some_and(|uid| !uid.is_empty()) {
         return Err(ApiError::Conflict {
             subject: target.subject(&key.name),

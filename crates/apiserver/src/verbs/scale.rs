@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::update::replace;
 use super::{MAX_ATTEMPTS, Part, Patch, Served, Target, WriteOptions, Written};
+use crate::admission;
+use crate::admission::hooks::Asking;
 use crate::error::{ApiError, Result};
 use crate::field_error::FieldError;
 use crate::patch as forms;
@@ -26,6 +28,27 @@ fn set(object: &mut Value, path: &[String], value: Value) -> Option<()> {
     }
     *place = value;
     Some(())
+}
+
+fn set_replicas(object: &mut Value, paths: &ScalePaths, replicas: i64) -> Result<()> {
+    set(object, &paths.spec_replicas, json!(replicas)).ok_or_else(|| {
+        ApiError::Unprocessable(format!(".{} is not a field of an object", paths.spec_replicas.join(".")))
+    })
+}
+
+/// The wanted count of a scale.
+fn replicas(scale: &Value, name: &str) -> Result<i64> {
+    let given = &scale["spec"]["replicas"];
+    let valid = given.as_i64().filter(|replicas| (0..=i64::from(i32::MAX)).contains(replicas));
+    valid.ok_or_else(|| {
+        let error = FieldError::invalid("spec.replicas", given, "must be a number of 0 or more");
+        let subject = crate::error::Subject {
+            group: "autoscaling".to_owned(),
+            resource: "Scale".to_owned(),
+            name: name.to_owned(),
+        };
+        ApiError::Invalid { subject, errors: vec![error] }
+    })
 }
 
 fn scale_of(object: &Value, paths: &ScalePaths) -> Value {
@@ -80,6 +103,41 @@ pub(crate) async fn patch_scale(
     .await
 }
 
+/// The next state of an object as the mutating hooks would have it: they see its scale, and may change the wanted count.
+pub(super) async fn mutated(
+    target: &Target,
+    asking: &mut Asking,
+    before: &Value,
+    mut object: Value,
+) -> Result<Value> {
+    let paths = paths(target)?;
+    let shown = scale_of(&object, paths);
+    let settle = |scale: &mut Value| {
+        let wanted = scale.get("spec").and_then(|spec| spec.get("replicas")).cloned();
+        scale.clone_from(&shown);
+        scale["spec"]["replicas"] = wanted.unwrap_or_default();
+    };
+    let scale = asking.mutate(target, Some(&scale_of(before, paths)), shown.clone(), &settle).await?;
+    if scale != shown {
+        let prepared = object.clone();
+        let name = prepared["metadata"]["name"].as_str().unwrap_or_default();
+        set_replicas(&mut object, paths, replicas(&scale, name)?)?;
+        admission::settle_update(target, before, &prepared, &mut object, Part::Scale);
+    }
+    Ok(object)
+}
+
+/// Shows the scale of an object as it is going to be written to the validating hooks.
+pub(super) async fn validated(
+    target: &Target,
+    asking: &mut Asking,
+    before: &Value,
+    object: &Value,
+) -> Result<()> {
+    let paths = paths(target)?;
+    asking.validate(target, Some(&scale_of(before, paths)), &scale_of(object, paths)).await
+}
+
 async fn write_scale(
     target: &Target,
     key: &ObjectKey,
@@ -99,28 +157,13 @@ async fn write_scale(
                 "the name of the object ({name}) does not match the name on the URL"
             )));
         }
-        let replicas = scale["spec"]["replicas"].as_i64();
-        let Some(replicas) = replicas.filter(|replicas| (0..=i64::from(i32::MAX)).contains(replicas)) else {
-            let error = FieldError::invalid(
-                "spec.replicas",
-                &scale["spec"]["replicas"],
-                "must be a number of 0 or more",
-            );
-            let subject = crate::error::Subject {
-                group: "autoscaling".to_owned(),
-                resource: "Scale".to_owned(),
-                name: key.name.to_string(),
-            };
-            return Err(ApiError::Invalid { subject, errors: vec![error] });
-        };
+        let replicas = replicas(&scale, &key.name)?;
         let conditional =
             scale["metadata"]["resourceVersion"].as_str().is_some_and(|version| !version.is_empty());
         if conditional {
             object["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
         }
-        set(&mut object, &paths.spec_replicas, json!(replicas)).ok_or_else(|| {
-            ApiError::Unprocessable(format!(".{} is not a field of an object", paths.spec_replicas.join(".")))
-        })?;
+        set_replicas(&mut object, paths, replicas)?;
         if let Some(served) = replace(target, &live, object, &options, &mut warnings).await? {
             let object = Served::Value(scale_of(&served.value(), paths));
             return Ok(Written { object, created: false, warnings });

@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use super::{MAX_ATTEMPTS, Part, Served, Target, WriteOptions, Written};
+use super::{MAX_ATTEMPTS, Part, Served, Target, WriteOptions, Written, scale};
 use crate::admission;
+use crate::admission::hooks::Asking;
 use crate::error::{ApiError, Result};
 use crate::field_error::FieldError;
+use crate::hooks::Operation;
 use crate::registry::strategy;
 use crate::store::{Expect, Guard, Object, ObjectKey};
 
@@ -62,7 +64,17 @@ pub(super) async fn replace(
     check_preconditions(target, live, &object)?;
     warnings.clear();
     admission::prepare_update(target, &before, &mut object, options, warnings)?;
+    let mut asking = Asking::of_write(target, Operation::Update, &live.meta.key, options);
+    if let Some(asking) = &mut asking {
+        object = mutated(target, asking, &before, object, options.part).await?;
+    }
     admission::validate_update(target, &before, &object, options)?;
+    if let Some(asking) = &mut asking {
+        match options.part {
+            Part::Scale => scale::validated(target, asking, &before, &object).await?,
+            _ => asking.validate(target, Some(&before), &object).await?,
+        }
+    }
 
     let gone = is_finished(target, &before, &object);
     if !gone && is_unchanged(&before, &object) {
@@ -74,6 +86,22 @@ pub(super) async fn replace(
     let guards = if gone { removal_guards(target, name) } else { Vec::new() };
     let event = target.commit(object, Expect::At(live.revision), gone, guards).await?;
     Ok(event.map(|event| target.in_version(&event.object)))
+}
+
+/// The next state as the mutating hooks would have it.
+async fn mutated(
+    target: &Target,
+    asking: &mut Asking,
+    before: &Value,
+    object: Value,
+    part: Part,
+) -> Result<Value> {
+    if part == Part::Scale {
+        return scale::mutated(target, asking, before, object).await;
+    }
+    let prepared = object.clone();
+    let settle = |object: &mut Value| admission::settle_update(target, before, &prepared, object, part);
+    asking.mutate(target, Some(before), object, &settle).await
 }
 
 /// A resource version or uid in the body must be that of the stored object.

@@ -19,6 +19,8 @@ use std::time::Duration;
 
 use compute_apiserver::{ApiServer, Clock, Identity, Options, PlaneName, Random};
 use jiff::Timestamp;
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
+use kube::api::{Api, PostParams};
 use kube::core::Status;
 use kube::{Client, CustomResourceExt as _};
 use serde_json::Value;
@@ -108,6 +110,17 @@ pub async fn plane_with(server: &ApiServer, name: &str, crds: &[Value]) -> Plane
     name
 }
 
+/// Lets every member of a group do everything in a plane, without being a superuser.
+pub async fn empower(server: &ApiServer, plane: &PlaneName, group: &str) {
+    let binding: ClusterRoleBinding = serde_json::from_value(serde_json::json!({
+        "metadata": { "name": group },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin" },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group }],
+    }))
+    .unwrap();
+    Api::all(client(server, plane)).create(&PostParams::default(), &binding).await.unwrap();
+}
+
 /// The CRD of [`Widget`].
 pub fn widget_crd() -> Value {
     serde_json::to_value(Widget::crd()).unwrap()
@@ -115,7 +128,7 @@ pub fn widget_crd() -> Value {
 
 /// An in-process client for a plane.
 pub fn client(server: &ApiServer, plane: &PlaneName) -> Client {
-    Client::new(server.service(plane, Identity::user("test")), "default")
+    Client::new(server.service(plane, Identity::superuser("test")), "default")
 }
 
 /// Asks again and again until `ask` gives `Ok`; fails with its last reason after [`DEADLINE`].

@@ -32,7 +32,7 @@ impl TlsServer {
         let tls = Tls::from_pem(&issued.certificate, &issued.key).unwrap();
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
-        server.tokens().add(TOKEN, Identity::user("test"), Access::AllPlanes);
+        server.tokens().add(TOKEN, Identity::superuser("test"), Access::AllPlanes);
         Self {
             address: listener.local_addr().unwrap(),
             authority: authority.certificate().to_owned(),

@@ -1,6 +1,7 @@
 //! kubectl: what it prints and how it ends, command by command, against what it does on a Kubernetes cluster.
 
 mod apply;
+mod auth;
 mod crd;
 mod create;
 mod delete;
@@ -39,6 +40,7 @@ pub(super) fn run(kubectl: &Kubectl, server: &Server, report: &mut Report) {
         ("crd", crd::cases),
         ("events", events::cases),
         ("planes", planes::cases),
+        ("auth", auth::cases),
     ];
     for (name, cases) in topics {
         cases(&mut Topic::new(name, kubectl, server, report));

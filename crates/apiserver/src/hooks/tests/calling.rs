@@ -38,7 +38,7 @@ async fn the_review_is_what_webhooks_expect() {
     request.operation = Operation::Update;
     request.old_object = Some(json!({"old": true}));
     request.subresource = "status".to_owned();
-    request.user.extra.insert("scope".to_owned(), vec!["x".to_owned()]);
+    Arc::make_mut(&mut request.user).extra.insert("scope".to_owned(), vec!["x".to_owned()]);
     request.dry_run = true;
     let rules =
         json!([{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}]);

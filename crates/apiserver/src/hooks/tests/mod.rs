@@ -9,6 +9,7 @@ mod server;
 
 use std::collections::BTreeMap;
 use std::slice::from_ref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -31,9 +32,9 @@ struct World {
 }
 
 impl Resolver for World {
-    fn resolve(&self, namespace: &str, name: &str, port: u16, path: &str) -> Option<Uri> {
-        let base = self.services.get(&format!("{namespace}/{name}:{port}"))?;
-        Some(format!("{}{}", base.to_string().trim_end_matches('/'), path).parse().unwrap())
+    fn resolve(&self, namespace: &str, name: &str, port: u16, path: &str) -> Result<Uri, Unresolved> {
+        let base = self.services.get(&format!("{namespace}/{name}:{port}")).ok_or(Unresolved::NotFound)?;
+        Ok(format!("{}{}", base.to_string().trim_end_matches('/'), path).parse().unwrap())
     }
 }
 
@@ -95,8 +96,7 @@ fn create(object: Value) -> AdmissionRequest {
     request.uid = "request".to_owned();
     request.name = "w".to_owned();
     request.namespace = "ns".to_owned();
-    request.user =
-        Identity { user: "ann".to_owned(), groups: vec!["devs".to_owned()], ..Identity::default() };
+    request.user = Arc::new(Identity::user("ann").in_group("devs"));
     request.object = Some(object);
     request.options = json!({"apiVersion": "meta.k8s.io/v1", "kind": "CreateOptions"});
     request

@@ -11,10 +11,14 @@ import (
 	"sort"
 	"strings"
 
+	registration "k8s.io/api/admissionregistration/v1"
+	authentication "k8s.io/api/authentication/v1"
+	authorization "k8s.io/api/authorization/v1"
 	autoscaling "k8s.io/api/autoscaling/v1"
 	coordination "k8s.io/api/coordination/v1"
 	core "k8s.io/api/core/v1"
 	events "k8s.io/api/events/v1"
+	rbac "k8s.io/api/rbac/v1"
 	extensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +43,19 @@ var roots = []struct {
 	{"coordination.k8s.io/v1", coordination.Lease{}},
 	{"apiextensions.k8s.io/v1", extensions.CustomResourceDefinition{}},
 	{"autoscaling/v1", autoscaling.Scale{}},
+	{"rbac.authorization.k8s.io/v1", rbac.Role{}},
+	{"rbac.authorization.k8s.io/v1", rbac.ClusterRole{}},
+	{"rbac.authorization.k8s.io/v1", rbac.RoleBinding{}},
+	{"rbac.authorization.k8s.io/v1", rbac.ClusterRoleBinding{}},
+	{"authorization.k8s.io/v1", authorization.SubjectAccessReview{}},
+	{"authorization.k8s.io/v1", authorization.LocalSubjectAccessReview{}},
+	{"authorization.k8s.io/v1", authorization.SelfSubjectAccessReview{}},
+	{"authorization.k8s.io/v1", authorization.SelfSubjectRulesReview{}},
+	{"authentication.k8s.io/v1", authentication.SelfSubjectReview{}},
+	{"authentication.k8s.io/v1", authentication.TokenReview{}},
+	{"authentication.k8s.io/v1", authentication.TokenRequest{}},
+	{"admissionregistration.k8s.io/v1", registration.MutatingWebhookConfiguration{}},
+	{"admissionregistration.k8s.io/v1", registration.ValidatingWebhookConfiguration{}},
 	{"*", meta.DeleteOptions{}},
 }
 
@@ -51,6 +68,8 @@ var special = map[reflect.Type]string{
 	reflect.TypeOf(meta.FieldsV1{}):                           "json",
 	reflect.TypeOf(runtime.RawExtension{}):                    "json",
 	reflect.TypeOf(extensions.JSON{}):                         "json",
+	reflect.TypeOf(authentication.ExtraValue{}):               "strings",
+	reflect.TypeOf(authorization.ExtraValue{}):                "strings",
 	reflect.TypeOf(extensions.JSONSchemaPropsOrArray{}):       "schema-or-array",
 	reflect.TypeOf(extensions.JSONSchemaPropsOrBool{}):        "schema-or-bool",
 	reflect.TypeOf(extensions.JSONSchemaPropsOrStringArray{}): "schema-or-strings",

@@ -160,6 +160,15 @@ fn value(form: &Form, sent: Wire<'_>, depth: usize) -> Result<Value> {
             }
             None => Value::Null,
         },
+        Form::Strings => {
+            let mut texts = Vec::new();
+            for field in Reader::new(sent.bytes()?) {
+                if let (1, Wire::Bytes(text)) = field? {
+                    texts.push(Value::String(string(text)?));
+                }
+            }
+            Value::Array(texts)
+        }
         Form::SchemaOrBool(schema) => {
             let fields = Fields::read(sent)?;
             match fields.two {

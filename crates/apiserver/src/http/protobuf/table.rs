@@ -30,6 +30,8 @@ pub(super) enum Form {
     Quantity,
     IntOrString,
     Json,
+    /// A message that JSON writes as the list of texts in it.
+    Strings,
     /// A schema, or whether anything is allowed.
     SchemaOrBool(usize),
     /// A schema, or a list.
@@ -121,6 +123,7 @@ fn form(text: &str, indexes: &BTreeMap<&str, usize>) -> Option<Form> {
         "quantity" => Form::Quantity,
         "int-or-string" => Form::IntOrString,
         "json" => Form::Json,
+        "strings" => Form::Strings,
         "schema-or-bool" => Form::SchemaOrBool(schema()?),
         "schema-or-array" => Form::SchemaOrList(schema()?, Box::new(Form::Message(schema()?))),
         "schema-or-strings" => Form::SchemaOrList(schema()?, Box::new(Form::String)),

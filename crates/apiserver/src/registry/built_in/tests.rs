@@ -37,6 +37,18 @@ fn names_and_scopes_are_those_of_kubernetes() {
         "events.k8s.io/v1 Event events event [ev] [] namespaced -",
         "coordination.k8s.io/v1 Lease leases lease [] [] namespaced -",
         "apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions customresourcedefinition [crd,crds] [api-extensions] cluster status",
+        "rbac.authorization.k8s.io/v1 Role roles role [] [] namespaced -",
+        "rbac.authorization.k8s.io/v1 RoleBinding rolebindings rolebinding [] [] namespaced -",
+        "rbac.authorization.k8s.io/v1 ClusterRole clusterroles clusterrole [] [] cluster -",
+        "rbac.authorization.k8s.io/v1 ClusterRoleBinding clusterrolebindings clusterrolebinding [] [] cluster -",
+        "authentication.k8s.io/v1 SelfSubjectReview selfsubjectreviews selfsubjectreview [] [] cluster -",
+        "authentication.k8s.io/v1 TokenReview tokenreviews tokenreview [] [] cluster -",
+        "authorization.k8s.io/v1 SubjectAccessReview subjectaccessreviews subjectaccessreview [] [] cluster -",
+        "authorization.k8s.io/v1 SelfSubjectAccessReview selfsubjectaccessreviews selfsubjectaccessreview [] [] cluster -",
+        "authorization.k8s.io/v1 SelfSubjectRulesReview selfsubjectrulesreviews selfsubjectrulesreview [] [] cluster -",
+        "authorization.k8s.io/v1 LocalSubjectAccessReview localsubjectaccessreviews localsubjectaccessreview [] [] namespaced -",
+        "admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations mutatingwebhookconfiguration [] [api-extensions] cluster -",
+        "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations validatingwebhookconfiguration [] [api-extensions] cluster -",
     ];
     assert_eq!(table, expected);
 }

@@ -52,6 +52,7 @@ pub(super) fn compile(
 
     let openapi = openapi::custom_root(json_schema, &gv, &names.kind);
     Some(Definition {
+        kept: true,
         gv,
         names: names.clone(),
         namespaced,

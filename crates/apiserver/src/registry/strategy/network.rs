@@ -8,7 +8,7 @@ use crate::field_error::{FieldError, FieldErrorType};
 use crate::verbs::Target;
 
 /// Sets a field that is absent or empty. What is no object is left to the schema to refuse.
-fn fill(object: &mut Value, field: &str, value: Value) {
+pub(super) fn fill(object: &mut Value, field: &str, value: Value) {
     if let Some(fields) = object.as_object_mut()
         && fields.get(field).is_none_or(|found| found.is_null() || found == "")
     {

@@ -1,0 +1,159 @@
+//! The storage engine as the store uses it: one `fjall` keyspace, batches that are synced, and views that stand still.
+//!
+//! Guarantees: a batch is there after a crash whole or not at all; a commit that cannot succeed any more fails instead of
+//! waiting for ever; a view shows one point in time however long it is read, and ends when its engine does.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use fjall::{
+    Database, Iter, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable as _, Snapshot,
+};
+use parking_lot::Mutex;
+
+use super::reclaim::Reclaim;
+
+/// Objects live in memory: the engine's own caches are kept small.
+const CACHE_BYTES: u64 = 4 << 20;
+/// A table on disk is written each time that this much has gone to the journal. Small, because it is held in memory; large enough
+/// that a table is worth a file.
+const MEMTABLE_BYTES: u64 = 8 << 20;
+/// The engine starts a new journal after 64 MB and removes the old one when what it holds is in tables: more than two are
+/// never needed.
+const JOURNAL_BYTES: u64 = 64 << 20;
+/// Tables that wait to be written, and those that wait to be merged, above which a writer waits. Both are below the engine's own
+/// bounds (4 and 30), at which it waits without looking whether anyone is left to do the work.
+const WAITING_MEMTABLES: usize = 2;
+const WAITING_TABLES: usize = 24;
+const WAIT: Duration = Duration::from_millis(2);
+
+/// An open engine.
+pub(super) struct Engine {
+    database: Database,
+    keyspace: Keyspace,
+    closed: Arc<AtomicBool>,
+    reclaim: Mutex<Reclaim>,
+}
+
+impl Engine {
+    pub(super) fn open(path: &Path) -> fjall::Result<Self> {
+        let database =
+            Database::builder(path).cache_size(CACHE_BYTES).max_journaling_size(JOURNAL_BYTES).open()?;
+        let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
+        let keyspace = database.keyspace("objects", options)?;
+        Ok(Self { database, keyspace, closed: Arc::default(), reclaim: Mutex::default() })
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> fjall::Result<Option<fjall::UserValue>> {
+        self.keyspace.get(key)
+    }
+
+    pub(super) fn prefix(&self, prefix: &[u8]) -> Iter {
+        self.keyspace.prefix(prefix)
+    }
+
+    /// An empty batch, on disk when it is committed.
+    pub(super) fn batch(&self) -> Batch<'_> {
+        Batch {
+            inner: self.database.batch().durability(Some(PersistMode::SyncData)),
+            engine: self,
+            removals: 0,
+        }
+    }
+
+    /// An empty batch that is on disk when [`Engine::sync`] has been called.
+    pub(super) fn unsynced_batch(&self) -> Batch<'_> {
+        Batch {
+            inner: self.database.batch().durability(Some(PersistMode::Buffer)),
+            engine: self,
+            removals: 0,
+        }
+    }
+
+    pub(super) fn sync(&self) -> fjall::Result<()> {
+        self.database.persist(PersistMode::SyncAll)
+    }
+
+    /// What there is now, to be read while writing goes on.
+    pub(super) fn view(&self) -> View {
+        View {
+            snapshot: self.database.snapshot(),
+            keyspace: self.keyspace.clone(),
+            closed: self.closed.clone(),
+        }
+    }
+
+    /// Waits until the engine's background work is not too far behind. That work ends for good with its first error (a full disk,
+    /// say); the engine tells so only when it is asked.
+    #[expect(clippy::disallowed_methods, reason = "the engine has no way to be told; this is its own thread")]
+    fn wait_for_background(&self) -> fjall::Result<()> {
+        while self.keyspace.sealed_memtable_count() >= WAITING_MEMTABLES
+            || self.keyspace.l0_table_count() >= WAITING_TABLES
+        {
+            self.database.persist(PersistMode::Buffer)?;
+            std::thread::sleep(WAIT);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        // Views keep the folder locked: they must go before it can be opened anew.
+        self.closed.store(true, Ordering::Release);
+    }
+}
+
+/// Changes that are made together.
+pub(super) struct Batch<'a> {
+    inner: OwnedWriteBatch,
+    engine: &'a Engine,
+    removals: usize,
+}
+
+impl Batch<'_> {
+    pub(super) fn insert(&mut self, key: impl Into<fjall::UserKey>, value: impl Into<fjall::UserValue>) {
+        self.inner.insert(&self.engine.keyspace, key, value);
+    }
+
+    pub(super) fn remove(&mut self, key: impl Into<fjall::UserKey>) {
+        self.inner.remove(&self.engine.keyspace, key);
+        self.removals += 1;
+    }
+
+    pub(super) fn commit(self) -> fjall::Result<()> {
+        let Engine { keyspace, closed, reclaim, .. } = self.engine;
+        self.engine.wait_for_background()?;
+        self.inner.commit()?;
+        reclaim.lock().removed(self.removals, keyspace, closed);
+        Ok(())
+    }
+}
+
+/// The engine is gone from under a view.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Closed;
+
+/// What an engine held at one point in time.
+pub(super) struct View {
+    snapshot: Snapshot,
+    keyspace: Keyspace,
+    closed: Arc<AtomicBool>,
+}
+
+impl View {
+    pub(super) fn get(&self, key: &[u8]) -> fjall::Result<Option<fjall::UserValue>> {
+        self.snapshot.get(&self.keyspace, key)
+    }
+
+    pub(super) fn prefix(&self, prefix: &[u8]) -> Iter {
+        self.snapshot.prefix(&self.keyspace, prefix)
+    }
+
+    /// Whether reading may go on. A view that is kept when it may not keeps the store from being opened anew.
+    pub(super) fn check(&self) -> Result<(), Closed> {
+        if self.closed.load(Ordering::Acquire) { Err(Closed) } else { Ok(()) }
+    }
+}
