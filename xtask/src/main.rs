@@ -1,8 +1,10 @@
 //! The project's own chores: `cargo xtask <chore>`.
 
+mod bench;
 mod clients;
 mod crds;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,6 +29,13 @@ enum Chore {
     /// Run other people's clients against the embedded API server.
     #[command(subcommand)]
     Clients(ClientsChore),
+    /// Measure the platform against its budgets: `bench apiserver [--check]`; `bench apiserver --help` tells all.
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// What to measure, and how.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 #[derive(Subcommand)]
@@ -39,6 +48,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Crds { check } => crds::run(check),
         Chore::Clients(ClientsChore::Test) => clients::test(),
+        Chore::Bench { arguments } => bench::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

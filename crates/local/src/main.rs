@@ -20,6 +20,10 @@ use clap::{Parser, Subcommand};
 
 use data_dir::DataDir;
 
+/// A request is hundreds of small allocations: this one takes half the time of the system's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs the compute platform on this machine: control planes for a project, the hub and one cell per city, in
 /// one process, on loopback, with TLS and tokens.
 #[derive(Parser)]

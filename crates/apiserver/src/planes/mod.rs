@@ -18,7 +18,7 @@ use crate::hooks::{Chain, ConfigurationKind};
 use crate::lifecycle::expiry::Expiry;
 use crate::meta::NameRule;
 use crate::registry::{APIEXTENSIONS, CompiledCrd, Definitions, Registry};
-use crate::store::{CommitError, FoundObjects, GroupResource, PlaneStore, Revisions, Storage};
+use crate::store::{CommitError, Complete, FoundObjects, GroupResource, PlaneStore, Revisions, Storage};
 use hooks::{PlaneHooks, ServerHooks};
 pub use template::{PlaneTemplate, TemplateError};
 
@@ -159,7 +159,7 @@ impl Plane {
             let resource = registry.find_table(&table);
             let custom = resource.filter(|resource| !resource.def.built_in);
             let complete = custom.map(|resource| |object: &mut serde_json::Value| resource.complete(object));
-            let complete = complete.as_ref().map(|complete| complete as &dyn Fn(&mut serde_json::Value));
+            let complete = complete.as_ref().map(|complete| complete as &Complete<'_>);
             let fields = resource.map_or(&[][..], |resource| &resource.stored_fields);
             self.store.restore(table.clone(), objects, fields, complete).map_err(damaged)?;
             self.follow_hooks(&table, server);
@@ -206,8 +206,9 @@ impl Plane {
                 Some((_, new)) if Arc::ptr_eq(old, new) => {}
                 Some((_, new)) => {
                     let storage = &new.storage;
-                    self.store
-                        .rewrite(&storage.table, &storage.stored_fields, |object| storage.complete(object));
+                    self.store.rewrite(&storage.table, &storage.stored_fields, |object| {
+                        storage.complete(object);
+                    });
                 }
                 None => self.store.rewrite(&old.storage.table, &[], |_| {}),
             }

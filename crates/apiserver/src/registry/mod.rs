@@ -101,11 +101,16 @@ impl Resource {
     }
 
     /// Makes a stored object what this definition says: of this version, without fields that it does not know, with its
-    /// defaults.
-    pub fn complete(&self, object: &mut Value) {
-        crate::schema::prune::prune(&self.def.schema, object);
-        crate::schema::defaults::apply(&self.def.schema, object);
-        object["apiVersion"] = Value::String(self.def.gv.to_string());
+    /// defaults. Says whether that changed it.
+    pub fn complete(&self, object: &mut Value) -> bool {
+        let pruned = !crate::schema::prune::prune(&self.def.schema, object).is_empty();
+        let filled = crate::schema::defaults::apply(&self.def.schema, object);
+        let version = self.def.gv.to_string();
+        let moved = object["apiVersion"] != version.as_str();
+        if moved {
+            object["apiVersion"] = Value::String(version);
+        }
+        pruned || filled || moved
     }
 
     fn storage_api_version(&self) -> String {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Schema;
 
-/// Applies the defaults of `schema` to `value`, in place.
+/// Applies the defaults of `schema` to `value`, in place, and says whether that changed it.
 ///
 /// A `null` where `null` is no value counts as absent: it is replaced by the default, or dropped where
 /// there is none. Entries of lists cannot be dropped, so such a `null` there stays unless the entries
@@ -16,46 +16,50 @@ use super::Schema;
 ///
 /// The recursion is bounded by the nesting of the value (parsed JSON has at most 128 levels) and of
 /// the defaults (part of a parsed schema).
-pub fn apply(schema: &Schema, value: &mut Value) {
+pub fn apply(schema: &Schema, value: &mut Value) -> bool {
+    let mut changed = false;
     match value {
         Value::Object(fields) => {
             if !schema.properties.is_empty() || schema.additional_properties.is_some() {
+                let before = fields.len();
                 fields.retain(|name, field| {
                     !field.is_null()
                         || schema.child(name).is_none_or(|child| child.nullable || child.default.is_some())
                 });
+                changed |= fields.len() != before;
             }
             for (name, child) in &schema.properties {
                 let Some(default) = &child.default else { continue };
-                match fields.get_mut(name) {
-                    Some(field) if field.is_null() && !child.nullable => *field = default.clone(),
-                    Some(_) => {}
-                    None => {
-                        fields.insert(name.clone(), default.clone());
-                    }
+                if !fields.contains_key(name) {
+                    fields.insert(name.clone(), default.clone());
+                    changed = true;
                 }
             }
             for (name, field) in fields {
                 let Some(child) = schema.child(name) else { continue };
-                fill(child, field);
-                apply(child, field);
+                changed |= fill(child, field);
+                changed |= apply(child, field);
             }
         }
         Value::Array(entries) => {
-            let Some(items) = &schema.items else { return };
+            let Some(items) = &schema.items else { return false };
             for entry in entries {
-                fill(items, entry);
-                apply(items, entry);
+                changed |= fill(items, entry);
+                changed |= apply(items, entry);
             }
         }
         _ => {}
     }
+    changed
 }
 
-fn fill(schema: &Schema, value: &mut Value) {
-    if let (Value::Null, false, Some(default)) = (&*value, schema.nullable, &schema.default) {
-        *value = default.clone();
+/// A `null` that is no value becomes the default.
+fn fill(schema: &Schema, value: &mut Value) -> bool {
+    match (&*value, schema.nullable, &schema.default) {
+        (Value::Null, false, Some(default)) => *value = default.clone(),
+        _ => return false,
     }
+    true
 }
 
 #[cfg(test)]

@@ -130,9 +130,11 @@ proptest! {
     fn defaulting_is_idempotent_and_needs_no_pruning(schema in root_schema(), value in object()) {
         let mut value = value;
         prune::prune(&schema, &mut value);
-        defaults::apply(&schema, &mut value);
+        let pruned = value.clone();
+        let changed = defaults::apply(&schema, &mut value);
+        prop_assert_eq!(changed, value != pruned);
         let once = value.clone();
-        defaults::apply(&schema, &mut value);
+        prop_assert!(!defaults::apply(&schema, &mut value));
         prop_assert_eq!(&value, &once);
         prop_assert!(prune::unknown_fields(&schema, &value).is_empty());
     }

@@ -16,13 +16,17 @@ use parking_lot::Mutex;
 use super::reclaim::Reclaim;
 
 /// Objects live in memory: the engine's own caches are kept small.
-const CACHE_BYTES: u64 = 4 << 20;
+const CACHE_BYTES: u64 = 1 << 20;
 /// A table on disk is written each time that this much has gone to the journal. Small, because it is held in memory; large enough
 /// that a table is worth a file.
-const MEMTABLE_BYTES: u64 = 8 << 20;
+const MEMTABLE_BYTES: u64 = 4 << 20;
 /// The engine starts a new journal after 64 MB and removes the old one when what it holds is in tables: more than two are
 /// never needed.
 const JOURNAL_BYTES: u64 = 64 << 20;
+/// Threads that seal, flush and compact, most of them idle. The engine keeps the first for sealing and flushing: it hands compactions
+/// back to the queue, without a pause, until another thread takes them, so that with two threads it takes a core for as long as a
+/// compaction lasts. One thread alone would seal nothing meanwhile, and the table in memory would grow.
+const THREADS: usize = 4;
 /// Tables that wait to be written, and those that wait to be merged, above which a writer waits. Both are below the engine's own
 /// bounds (4 and 30), at which it waits without looking whether anyone is left to do the work.
 const WAITING_MEMTABLES: usize = 2;
@@ -39,8 +43,11 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn open(path: &Path) -> fjall::Result<Self> {
-        let database =
-            Database::builder(path).cache_size(CACHE_BYTES).max_journaling_size(JOURNAL_BYTES).open()?;
+        let database = Database::builder(path)
+            .cache_size(CACHE_BYTES)
+            .max_journaling_size(JOURNAL_BYTES)
+            .worker_threads(THREADS)
+            .open()?;
         let options = || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE_BYTES);
         let keyspace = database.keyspace("objects", options)?;
         Ok(Self { database, keyspace, closed: Arc::default(), reclaim: Mutex::default() })

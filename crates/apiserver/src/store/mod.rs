@@ -16,6 +16,7 @@ mod key;
 pub mod life;
 mod object;
 mod reclaim;
+mod restore;
 mod seal;
 mod storage;
 mod table;
@@ -31,7 +32,7 @@ use tokio::sync::watch;
 use bell::Bell;
 pub use disk::{Found, StorageError};
 use journal::{Journal, Staged};
-pub use object::{Draft, GroupResource, Meta, Object, ObjectKey, Owner};
+pub use object::{Complete, Draft, GroupResource, Meta, Object, ObjectKey, Owner};
 pub use storage::{FoundObjects, Storage};
 use table::Table;
 pub use table::{Change, Event, Page, TooOld};
@@ -271,13 +272,12 @@ impl PlaneStore {
         resource: GroupResource,
         found: Vec<Found>,
         fields: &[String],
-        complete: Option<&dyn Fn(&mut serde_json::Value)>,
+        complete: Option<&Complete<'_>>,
     ) -> Result<(), serde_json::Error> {
-        let mut restored = Vec::with_capacity(found.len());
-        for (key, object) in found {
+        let restored = restore::all(found, |(key, object)| {
             let object = object.map(|(revision, bytes)| Object::restored(revision, bytes, fields, complete));
-            restored.push((key, object.transpose()?));
-        }
+            Ok((key, object.transpose()?))
+        })?;
         let mut state = self.state.write();
         let state = &mut *state;
         let resource = state.resource(resource);

@@ -83,21 +83,20 @@ pub struct Object {
     pub bytes: Bytes,
 }
 
+/// Makes a stored object what its definition now says, and says whether that changed it.
+pub type Complete<'a> = dyn Fn(&mut Value) -> bool + Sync + 'a;
+
 impl Object {
     /// An object that was stored before, perhaps under another definition: `complete` makes it what the present one says.
     pub(super) fn restored(
         revision: u64,
         bytes: Bytes,
         fields: &[String],
-        complete: Option<&dyn Fn(&mut Value)>,
+        complete: Option<&Complete<'_>>,
     ) -> Result<Arc<Self>, serde_json::Error> {
-        let value: Value = serde_json::from_slice(&bytes)?;
-        if let Some(complete) = complete {
-            let mut completed = value.clone();
-            complete(&mut completed);
-            if completed != value {
-                return Ok(Draft::new(&completed, fields).at(revision));
-            }
+        let mut value: Value = serde_json::from_slice(&bytes)?;
+        if complete.is_some_and(|complete| complete(&mut value)) {
+            return Ok(Draft::new(&value, fields).at(revision));
         }
         Ok(Arc::new(Self { meta: Meta::of(&value, fields), revision, bytes }))
     }

@@ -1,0 +1,202 @@
+//! The command line, and the order of the measurements.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::budget::{self, Budget};
+use crate::child::Role;
+use crate::report::{self, Section};
+use crate::{disk, flood, machine, memory, reads, start, watch, writes};
+
+/// Measures the platform against its budgets.
+#[derive(Parser)]
+#[command(name = "cargo xtask bench")]
+struct Cli {
+    #[command(subcommand)]
+    subject: Subject,
+}
+
+#[derive(Subcommand)]
+enum Subject {
+    /// Measure the embedded API server, print the figures and write them to docs/benchmarks.md.
+    Apiserver(Options),
+    /// Do a part of a measurement in a process of its own.
+    #[command(hide = true)]
+    Child {
+        /// What to do, as JSON.
+        role: String,
+    },
+}
+
+#[derive(clap::Args)]
+struct Options {
+    /// Fail if a budget is missed, and name each that is; write no file.
+    #[arg(long)]
+    check: bool,
+    /// Write docs/benchmarks.md in spite of --check.
+    #[arg(long)]
+    write: bool,
+    /// Measure this part alone (may be given several times); write no file.
+    #[arg(long, value_name = "SECTION", conflicts_with = "write")]
+    only: Vec<Topic>,
+    /// A tenth of everything, to see that it runs. The figures mean little; write no file.
+    #[arg(long, conflicts_with = "write")]
+    quick: bool,
+    /// Where data is kept while it is measured [default: beside this program]. The disk is part of the figures.
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Topic {
+    Disk,
+    Writes,
+    Reads,
+    Watch,
+    Memory,
+    Start,
+    Flood,
+}
+
+/// How much is measured.
+struct Extent {
+    /// How long each steady load runs.
+    each: Duration,
+    /// How long each phase of the flood runs.
+    phase: Duration,
+    objects: usize,
+    planes: usize,
+    busy: usize,
+    stored: usize,
+    starts: usize,
+    watched_writes: usize,
+    in_flight: usize,
+    watches: usize,
+}
+
+impl Extent {
+    const FULL: Self = Self {
+        each: Duration::from_millis(2500),
+        phase: Duration::from_secs(10),
+        objects: 10_000,
+        planes: 10_000,
+        busy: 200,
+        stored: 100_000,
+        starts: 5,
+        watched_writes: 200,
+        in_flight: 1_000,
+        watches: 10_000,
+    };
+    const QUICK: Self = Self {
+        each: Duration::from_millis(250),
+        phase: Duration::from_secs(1),
+        objects: 1_000,
+        planes: 1_000,
+        busy: 20,
+        stored: 10_000,
+        starts: 2,
+        watched_writes: 20,
+        in_flight: 100,
+        watches: 1_000,
+    };
+}
+
+/// The program.
+pub fn main() -> ExitCode {
+    match run(Cli::parse().subject) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(subject: Subject) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match subject {
+        Subject::Apiserver(options) => runtime.block_on(apiserver(options)),
+        Subject::Child { role } => {
+            let role: Role = serde_json::from_str(&role).context("not a role")?;
+            // What a child still has open when it is done is cut, not waited for.
+            let done = runtime.block_on(role.play());
+            runtime.shutdown_background();
+            done.map(|()| ExitCode::SUCCESS)
+        }
+    }
+}
+
+async fn apiserver(options: Options) -> Result<ExitCode> {
+    let extent = if options.quick { Extent::QUICK } else { Extent::FULL };
+    let program = std::env::current_exe().context("this program cannot be found")?;
+    let folder = options.folder.as_deref().or(program.parent()).unwrap_or(Path::new("."));
+    let folder = tempfile::Builder::new()
+        .prefix("bench-")
+        .tempdir_in(folder)
+        .context("cannot make a folder for the data")?;
+    let wanted = |topic: Topic| options.only.is_empty() || options.only.contains(&topic);
+
+    let machine = machine::describe(folder.path());
+    println!("{}", machine.render());
+    let (sections, budgets) = measure(folder.path(), &extent, wanted).await?;
+    println!("{}", report::budgets_section(&budgets));
+
+    if options.only.is_empty() && !options.quick && (options.write || !options.check) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
+        std::fs::write(path, report::document(&machine, &sections, &budgets))
+            .context("cannot write docs/benchmarks.md")?;
+        println!("wrote docs/benchmarks.md");
+    }
+    let missed = budget::missed(&budgets);
+    if !options.check || missed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    eprintln!("{} of {} budgets are missed:", missed.len(), budgets.len());
+    for line in missed {
+        eprintln!("  {line}");
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+/// Everything that is wanted, each part printed when it is done.
+async fn measure(
+    folder: &Path,
+    extent: &Extent,
+    wanted: impl Fn(Topic) -> bool,
+) -> Result<(Vec<Section>, Vec<Budget>)> {
+    let (each, mut sections, mut budgets) = (extent.each, Vec::new(), Vec::new());
+    let mut done = |section: Section| {
+        println!("{}", section.render());
+        sections.push(section);
+    };
+    // Durable writes are held against the disk of the same minutes.
+    if wanted(Topic::Disk) || wanted(Topic::Writes) {
+        let (limits, section) = tokio::task::block_in_place(|| disk::measure(folder, each))?;
+        done(section);
+        if wanted(Topic::Writes) {
+            done(writes::measure(folder, each, limits, &mut budgets).await.context("writes")?);
+        }
+    }
+    if wanted(Topic::Reads) {
+        done(reads::measure(folder, each, extent.objects).await.context("reads")?);
+    }
+    if wanted(Topic::Watch) {
+        done(watch::measure(folder, extent.watched_writes, &mut budgets).await.context("watch")?);
+    }
+    if wanted(Topic::Memory) {
+        let (objects, planes, busy) = (extent.objects, extent.planes, extent.busy);
+        done(memory::measure(folder, objects, planes, busy, &mut budgets).await.context("memory")?);
+    }
+    if wanted(Topic::Start) {
+        done(start::measure(folder, extent.stored, extent.starts, &mut budgets).await.context("start")?);
+    }
+    if wanted(Topic::Flood) {
+        let (in_flight, watches) = (extent.in_flight, extent.watches);
+        done(flood::measure(folder, extent.phase, in_flight, watches, &mut budgets).await.context("flood")?);
+    }
+    Ok((sections, budgets))
+}
