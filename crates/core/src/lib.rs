@@ -12,6 +12,8 @@
 //!
 //! Start reading at [`planner`], which turns a deployment into instances.
 
+pub mod deployments;
+pub mod location;
 pub mod meta;
 pub mod planner;
 pub mod referenced_data;
