@@ -13,16 +13,19 @@
 //! Start reading at [`planner`], which turns a deployment into instances.
 
 pub mod deployments;
+pub mod federation;
 pub mod instance_conditions;
 pub mod location;
 pub mod meta;
 pub mod planner;
+pub mod projection;
 pub mod reasons;
 pub mod referenced_data;
 pub mod removal;
 pub mod restart;
 pub mod rollup;
 pub mod scale;
+pub mod writeback;
 
 #[cfg(test)]
 mod fixtures;
