@@ -10,7 +10,9 @@
 //! What a function returns does not depend on the order of what it is given, is ordered itself, and applying
 //! it and asking again yields nothing more to do.
 //!
-//! Start reading at [`planner`], which turns a deployment into instances.
+//! Start reading at [`planner`], which turns a deployment into instances; [`deployments`] turns a Workload into
+//! deployments. How both travel between planes is in [`federation`], [`writeback`] and [`projection`]; what people
+//! see of it all comes from [`instance_conditions`] and [`rollup`].
 
 pub mod deployments;
 pub mod federation;

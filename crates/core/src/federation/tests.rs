@@ -69,7 +69,7 @@ fn a_copy_carries_what_the_cell_needs_and_nothing_else() {
     assert_eq!(decide(&project, Some(&made)), copy::Step::UpToDate);
 
     // What the hub and people on it add stays; what we no longer say goes.
-    let mut touched = made.clone();
+    let mut touched = made;
     touched.metadata.labels.as_mut().unwrap().insert("propagationpolicy.karmada.io/name".into(), "x".into());
     touched.spec.replicas = Some(9);
     assert_eq!(decide(&project, Some(&touched)), copy::Step::UpToDate);

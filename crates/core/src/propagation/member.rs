@@ -6,6 +6,8 @@
 //! the hub it comes from. `spec.replicas` of the hub wins if it is set; else the member's own is kept. A status
 //! comes back only from the object that it was sent to; of one that is being deleted, an empty one.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use compute_api::{k8s::ObjectMeta, template_hash};
 use serde_json::{Map, Value, json};
 
@@ -15,6 +17,11 @@ use crate::meta;
 pub const MANAGED_LABEL: &str = "karmada.io/managed";
 /// On what the hub puts on a member: the uid of the hub's object.
 pub const ORIGIN_UID: &str = "resourcetemplate.karmada.io/uid";
+/// On what the hub puts on a member: the keys of the labels that came from the hub, so that one that is gone
+/// there goes here too.
+pub const MANAGED_LABELS: &str = "resourcetemplate.karmada.io/managed-labels";
+/// The same for annotations.
+pub const MANAGED_ANNOTATIONS: &str = "resourcetemplate.karmada.io/managed-annotations";
 
 /// What to do about an object on a member.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,22 +96,20 @@ fn metadata(object: &Value) -> ObjectMeta {
     serde_json::from_value(meta).unwrap_or_default()
 }
 
-/// The object that the member should have. What the member added to labels and annotations stays.
+/// The object that the member should have. What the member itself added to labels and annotations stays.
 fn desired(hub: &Value, member: Option<&Value>) -> Value {
     let none = Map::new();
     let mut wanted = hub.as_object().unwrap_or(&none).clone();
     wanted.remove("status");
     let from = metadata(hub);
-    let held = member.map(metadata);
-    let merged = |of: fn(&ObjectMeta) -> Option<&std::collections::BTreeMap<String, String>>| {
-        let mut all = held.as_ref().and_then(of).cloned().unwrap_or_default();
-        all.extend(of(&from).cloned().unwrap_or_default());
-        all
-    };
-    let mut labels = merged(|meta| meta.labels.as_ref());
+    let held = member.map(metadata).unwrap_or_default();
+    let mut labels = merged(&held, MANAGED_LABELS, held.labels.as_ref(), from.labels.as_ref());
     labels.insert(MANAGED_LABEL.to_owned(), "true".to_owned());
-    let mut annotations = merged(|meta| meta.annotations.as_ref());
+    let mut annotations =
+        merged(&held, MANAGED_ANNOTATIONS, held.annotations.as_ref(), from.annotations.as_ref());
     annotations.insert(ORIGIN_UID.to_owned(), meta::uid(&from).to_owned());
+    annotations.insert(MANAGED_LABELS.to_owned(), keys(from.labels.as_ref()));
+    annotations.insert(MANAGED_ANNOTATIONS.to_owned(), keys(from.annotations.as_ref()));
     let mut meta = match member.and_then(|member| member.get("metadata")) {
         // An update is of the object as it is, but for what the hub says.
         Some(Value::Object(held)) => held.clone(),
@@ -126,6 +131,23 @@ fn desired(hub: &Value, member: Option<&Value>) -> Value {
         wanted.insert("status".to_owned(), status.clone());
     }
     Value::Object(wanted)
+}
+
+/// What the member has, without what came from the hub before, and with what the hub has now.
+fn merged(
+    member: &ObjectMeta,
+    managed: &str,
+    held: Option<&BTreeMap<String, String>>,
+    from: Option<&BTreeMap<String, String>>,
+) -> BTreeMap<String, String> {
+    let before: BTreeSet<_> = meta::annotation(member, managed).unwrap_or_default().split(',').collect();
+    let own = held.into_iter().flatten().filter(|(key, _)| !before.contains(key.as_str()));
+    own.chain(from.into_iter().flatten()).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn keys(pairs: Option<&BTreeMap<String, String>>) -> String {
+    let keys: Vec<_> = pairs.into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+    keys.join(",")
 }
 
 fn same(member: &Value, wanted: &Value) -> bool {

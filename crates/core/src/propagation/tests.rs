@@ -192,6 +192,13 @@ fn a_member_follows_the_hub_and_keeps_what_is_its_own() {
     hub["spec"]["replicas"] = json!(2);
     let Step::Update(updated) = member::decide(Some(&hub), Some(&held)) else { panic!() };
     assert_eq!(updated["spec"]["replicas"], json!(2));
+
+    // A label that is gone from the hub goes, one of the member's own stays.
+    held["metadata"]["labels"]["own"] = json!("x");
+    hub["metadata"]["labels"] = json!({ "b": "2" });
+    let Step::Update(updated) = member::decide(Some(&hub), Some(&held)) else { panic!() };
+    assert_eq!(updated["metadata"]["labels"], json!({ "b": "2", "own": "x", member::MANAGED_LABEL: "true" }));
+    assert_eq!(member::decide(Some(&hub), Some(&updated)), Step::Nothing);
 }
 
 #[test]

@@ -105,16 +105,16 @@ pub fn read<'a>(
     if leaving || label(labels::INSTANCE_UID) != Some(meta::uid(claimant.instance)) {
         return Found::Leftover { uid: meta::uid(&claim.metadata).to_owned(), leaving };
     }
-    Found::Own(answer(claim, buckets.into_iter().collect(), now))
+    Found::Own(answer(claim, &buckets.into_iter().collect::<Vec<_>>(), now))
 }
 
-fn answer(claim: &ResourceClaim, buckets: Vec<&AllowanceBucket>, now: Timestamp) -> Outcome {
+fn answer(claim: &ResourceClaim, buckets: &[&AllowanceBucket], now: Timestamp) -> Outcome {
     let Some(status) = &claim.status else { return Outcome::NotEvaluated };
     let granted = c::find(&status.conditions, ledger::CONDITION_GRANTED);
     if let Some(said) = granted {
         match (Status::of(said), said.reason.as_str()) {
             (Status::True, _) => return Outcome::Granted,
-            (Status::False, ledger::REASON_QUOTA_EXCEEDED) => return denial(claim, &buckets),
+            (Status::False, ledger::REASON_QUOTA_EXCEEDED) => return denial(claim, buckets),
             (Status::False, ledger::REASON_VALIDATION_FAILED) => {
                 return Outcome::Invalid { message: said.message.clone() };
             }

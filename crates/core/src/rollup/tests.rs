@@ -75,7 +75,7 @@ fn the_worst_instance_speaks_for_a_deployment() {
         assert_eq!(status, Status::False);
         (reason.to_owned(), message.to_owned())
     };
-    assert_eq!(said(&[starting.clone()]), (c::INSTANCES_PROVISIONING.into(), "soon".into()));
+    assert_eq!(said(std::slice::from_ref(&starting)), (c::INSTANCES_PROVISIONING.into(), "soon".into()));
     assert_eq!(said(&[quota.clone(), starting.clone()]), (c::QUOTA_NOT_GRANTED.into(), "none left".into()));
     assert_eq!(said(&[starting, quota, image]), (c::IMAGE_UNAVAILABLE.into(), "no such image".into()));
     let failed = Update::new(c::NETWORK_READY, Status::False, c::NETWORK_FAILED_TO_CREATE, "no addresses");
@@ -303,7 +303,7 @@ proptest! {
         let status = deployment_status(&of, &before);
         let backwards: Vec<_> = before.into_iter().rev().collect();
         prop_assert_eq!(&status, &deployment_status(&of, &backwards));
-        let mut worse = levels.clone();
+        let mut worse = levels;
         let one = which.index(worse.len());
         worse[one] = (worse[one] + by).min(WORSE_AND_WORSE.len() - 1);
         let after = deployment_status(&of, &make(&worse));
@@ -325,13 +325,13 @@ proptest! {
         let status = workload_status(&of, &before);
         let backwards: Vec<_> = before.into_iter().rev().collect();
         prop_assert_eq!(&status, &workload_status(&of, &backwards));
-        let mut worse = levels.clone();
+        let mut worse = levels;
         let one = which.index(worse.len());
         worse[one] = (worse[one] + by).min(SUMS_WORSE_AND_WORSE.len() - 1);
         let after = workload_status(&of, &make(&worse));
         prop_assert!(badness(&after.conditions) >= badness(&status.conditions));
         let later = Timestamp::from_second(99).unwrap();
-        let mut stored = of.clone();
+        let mut stored = of;
         stored.status = Some(after);
         let again = workload::status(&stored, &make(&worse), &Plan::default(), &[], later);
         prop_assert!(!workload::differs(stored.status.as_ref(), &again));
