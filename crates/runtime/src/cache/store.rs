@@ -208,8 +208,10 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         let mut subscribers = self.subscribers.lock();
         let (known, before) = {
             let mut state = self.state.write();
+            let known = state.unreadable.remove(&name);
             let before = state.remove(&name);
-            (state.unreadable.insert(name.clone(), version.clone()), before)
+            state.unreadable.insert(name.clone(), version.clone());
+            (known, before)
         };
         let news = known != Some(version);
         if known.is_none() {
