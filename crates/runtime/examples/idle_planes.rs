@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     resident.since("server's plane", count)?;
     for name in &names {
         let client = Client::new(server.service(name, Identity::superuser("manager")), "default");
-        planes.engage(Plane::new(&runtime, PlaneId::new(name.to_string()), client));
+        planes.engage(&Plane::new(&runtime, PlaneId::new(name.to_string()), client));
     }
     resident.since("engaged plane and its client", count)?;
     let engaged = planes.all();

@@ -317,7 +317,11 @@ async fn a_server_that_hangs_or_fails_is_left_and_found_again() {
     faults.failing();
     faults.cut();
     until("the interruption", || !cache.is_connected()).await;
-    tokio::time::sleep(Duration::from_secs(300)).await;
+    faults.hanging();
+    let watches = faults.count(Asked::Watch);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let watches = faults.count(Asked::Watch) - watches;
+    assert!((10..25).contains(&watches), "{watches}");
     create(&client, "a", "1").await;
     faults.good();
     until("the change", || cache.len() == 1).await;
@@ -340,7 +344,7 @@ async fn a_connection_that_dies_without_a_word_is_noticed() {
 async fn a_plane_that_is_closed_ends_its_watches() {
     let world = World::new().await;
     let (_, plane, faults) = world.plane("p").await;
-    let planes = compute_runtime::Planes::single(plane.clone());
+    let planes = compute_runtime::Planes::single(&plane);
     let cache = plane.cache::<ConfigMap>();
     until("the watch", || cache.is_connected()).await;
     planes.disengage(plane.id());

@@ -120,10 +120,10 @@ async fn planes_come_and_go_while_controllers_run() {
     let (one, one_plane, one_faults) = world.plane("one").await;
     let (two, two_plane, _) = world.plane("two").await;
     create(&one, "in-a", "1").await;
-    assert!(planes.engage(one_plane.clone()));
-    assert!(!planes.engage(one_plane.clone()), "it is engaged already");
+    assert!(planes.engage(&one_plane));
+    assert!(!planes.engage(&one_plane), "it is engaged already");
     copied(&one, "a").await;
-    planes.engage(two_plane);
+    planes.engage(&two_plane);
     create(&two, "in-b", "1").await;
     copied(&two, "b").await;
     assert_eq!(world.runtime.metrics().engaged_planes(), 2);
@@ -138,7 +138,7 @@ async fn planes_come_and_go_while_controllers_run() {
 
     // Engaged anew, everything in it is looked at.
     let again = Plane::new(&world.runtime, "one".into(), one_plane.client().clone());
-    planes.engage(again);
+    planes.engage(&again);
     copied(&one, "c").await;
     running.stop().await;
     create(&one, "in-d", "1").await;
@@ -158,7 +158,7 @@ async fn planes_that_hang_do_not_delay_the_others() {
         for m in 0..5 {
             create(&client, &format!("in-{m}"), "1").await;
         }
-        planes.engage(plane.clone());
+        planes.engage(&plane);
         until("synced", || plane.cache::<ConfigMap>().is_connected()).await;
         copied(&client, "4").await;
         faults.hanging();
@@ -167,7 +167,7 @@ async fn planes_that_hang_do_not_delay_the_others() {
         hanging.push((client, faults));
     }
     let (good, plane, _) = world.plane("good").await;
-    planes.engage(plane);
+    planes.engage(&plane);
     tokio::time::sleep(Duration::from_secs(10)).await;
     // By now it is known who does not answer.
     for n in 0..10 {
@@ -193,7 +193,7 @@ async fn nothing_is_asked_for_while_nothing_happens() {
     for n in 0..50 {
         create(&client, &format!("in-{n}"), "1").await;
     }
-    planes.engage(plane);
+    planes.engage(&plane);
     for n in 0..50 {
         copied(&client, &n.to_string()).await;
     }
@@ -378,7 +378,7 @@ async fn a_project_whose_name_cannot_be_served_is_refused_once() {
 async fn a_listener_hears_of_planes_that_were_there_before() {
     let world = World::new().await;
     let (_, plane, _) = world.plane("p").await;
-    let planes = Planes::single(plane);
+    let planes = Planes::single(&plane);
     let seen = Arc::new(Seen::default());
     planes.listen(seen.clone());
     planes.disengage(&"p".into());
@@ -399,7 +399,7 @@ async fn engaging_and_disengaging_while_busy_loses_nothing() {
         for (n, (client, plane, faults)) in ends.iter().enumerate() {
             create(client, &format!("in-{round}"), "1").await;
             if (round + n) % 3 == 0 {
-                planes.engage(Plane::new(&world.runtime, plane.id().clone(), plane.client().clone()));
+                planes.engage(&Plane::new(&world.runtime, plane.id().clone(), plane.client().clone()));
             } else if (round + n) % 3 == 1 {
                 planes.disengage(plane.id());
             } else {
@@ -411,7 +411,7 @@ async fn engaging_and_disengaging_while_busy_loses_nothing() {
         }
     }
     for (client, plane, _) in &ends {
-        planes.engage(Plane::new(&world.runtime, plane.id().clone(), plane.client().clone()));
+        planes.engage(&Plane::new(&world.runtime, plane.id().clone(), plane.client().clone()));
         copied(client, "9").await;
         let api: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
         for object in api.list(&Default::default()).await.unwrap() {

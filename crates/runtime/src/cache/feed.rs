@@ -128,8 +128,8 @@ impl<K: Object> Feed<K> {
                         store.put(object);
                     }
                     Decoded::Unreadable { name, version, error } => {
-                        listed.insert(name.clone());
-                        self.unreadable(store, name, version, &error);
+                        self.unreadable(store, &name, version, &error);
+                        listed.insert(name);
                     }
                     Decoded::Nameless { error } => self.nameless(&error),
                 }
@@ -149,34 +149,37 @@ impl<K: Object> Feed<K> {
         loop {
             let (least, most) = WATCH_LASTS;
             let lasts = self.plane.runtime().random().between(least, most);
-            let began = Instant::now();
-            let mut heard = false;
+            let (mut heard, mut lived) = (false, Duration::ZERO);
             let ended = match Box::pin(self.open(&version, lasts)).await {
                 Ok(body) => {
                     if std::mem::take(&mut interrupted) {
                         store.set_connected();
                     }
+                    let began = Instant::now();
                     let deadline = began + lasts + WATCH_GRACE;
-                    self.read(store, body, deadline, |newer| {
+                    let ended = self.read(store, body, deadline, |newer| {
                         version = newer;
                         heard = true;
                         self.recovered(trouble);
-                    })
-                    .await
+                    });
+                    let ended = ended.await;
+                    lived = began.elapsed();
+                    ended
                 }
                 Err(error) => Err(error),
             };
-            if heard || began.elapsed() >= HEALTHY {
+            if heard || lived >= HEALTHY {
                 self.recovered(trouble);
                 refusals = 0;
             }
             let delay = match ended {
-                Ok(()) if heard || began.elapsed() >= TOO_SHORT => continue,
+                Ok(()) if heard || lived >= TOO_SHORT => continue,
                 Ok(()) => self.failed(trouble, "watch", "it ended at once without a word"),
                 Err(error) => {
-                    interrupted = true;
-                    store.set_disconnected();
-                    self.plane.runtime().metrics().watch_restarted(&K::kind(&()));
+                    if !std::mem::replace(&mut interrupted, true) {
+                        store.set_disconnected();
+                        self.plane.runtime().metrics().watch_restarted(&K::kind(&()));
+                    }
                     if error.is_answer() {
                         refusals += 1;
                     }
@@ -241,7 +244,7 @@ impl<K: Object> Feed<K> {
                     version
                 }
                 Decoded::Unreadable { name, version, error } => {
-                    self.unreadable(store, name, version.clone(), &error);
+                    self.unreadable(store, &name, version.clone(), &error);
                     version
                 }
                 Decoded::Nameless { error } => {
@@ -270,8 +273,8 @@ impl<K: Object> Feed<K> {
         })
     }
 
-    fn unreadable(&self, store: &Store<K>, name: ObjectName, version: Option<String>, error: &str) {
-        if !store.put_unreadable(name.clone(), version) {
+    fn unreadable(&self, store: &Store<K>, name: &ObjectName, version: Option<String>, error: &str) {
+        if !store.put_unreadable(name, version) {
             return;
         }
         let kind = K::kind(&());

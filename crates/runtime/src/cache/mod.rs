@@ -12,7 +12,7 @@
 //!
 //! - Objects come without `managedFields`: nobody here reads them, and they are often the larger half.
 //! - A subscriber is called while the cache waits: it must be quick (put keys into a queue), and it must not hold a handle
-//!   of the cache that it subscribes to, which would keep both alive for ever.
+//!   of the cache that it subscribes to, which would keep both alive for ever, nor subscribe to it.
 
 mod decode;
 mod feed;

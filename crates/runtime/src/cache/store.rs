@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt as _};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -46,9 +47,12 @@ struct Built<K> {
     values: BTreeMap<String, BTreeMap<ObjectName, Arc<K>>>,
 }
 
+type OnChange<K> = dyn Fn(&Change<K>) + Send + Sync;
+type OnConnect = dyn Fn(u64) + Send + Sync;
+
 struct Subscribers<K> {
-    changes: Vec<Subscriber<dyn Fn(&Change<K>) + Send + Sync>>,
-    connects: Vec<Subscriber<dyn Fn(u64) + Send + Sync>>,
+    changes: Vec<Subscriber<OnChange<K>>>,
+    connects: Vec<Subscriber<OnConnect>>,
 }
 
 struct Subscriber<F: ?Sized> {
@@ -137,7 +141,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
     // Who is told.
 
     /// From now on, and of what is here already first.
-    pub(crate) fn subscribe(&self, alive: Arc<AtomicBool>, call: Box<dyn Fn(&Change<K>) + Send + Sync>) {
+    pub(crate) fn subscribe(&self, alive: Arc<AtomicBool>, call: Box<OnChange<K>>) {
         let mut subscribers = self.subscribers.lock();
         let (objects, unreadable) = {
             let state = self.state.read();
@@ -162,7 +166,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
     }
 
     /// From now on, and at once if a watch is open.
-    pub(crate) fn subscribe_to_connects(&self, alive: Arc<AtomicBool>, call: Box<dyn Fn(u64) + Send + Sync>) {
+    pub(crate) fn subscribe_to_connects(&self, alive: Arc<AtomicBool>, call: Box<OnConnect>) {
         let mut subscribers = self.subscribers.lock();
         let subscriber = Subscriber { alive, call };
         let status = *self.status.borrow();
@@ -194,28 +198,33 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             if old.meta().uid != object.meta().uid {
                 // Its deletion was not seen. No change ever spans two objects.
                 let gone = self.state.write().remove(&name);
-                subscribers.tell(Change { name: name.clone(), before: gone, after: None, unreadable: false });
+                subscribers.tell(&Change {
+                    name: name.clone(),
+                    before: gone,
+                    after: None,
+                    unreadable: false,
+                });
                 before = None;
             }
         }
         let after = Arc::new(object);
         self.state.write().insert(&name, &after);
-        subscribers.tell(Change { name, before, after: Some(after), unreadable: false });
+        subscribers.tell(&Change { name, before, after: Some(after), unreadable: false });
     }
 
     /// Takes over that an object is there but cannot be decoded in this version. Whether that is news.
-    pub(crate) fn put_unreadable(&self, name: ObjectName, version: Option<String>) -> bool {
+    pub(crate) fn put_unreadable(&self, name: &ObjectName, version: Option<String>) -> bool {
         let mut subscribers = self.subscribers.lock();
         let (known, before) = {
             let mut state = self.state.write();
-            let known = state.unreadable.remove(&name);
-            let before = state.remove(&name);
+            let known = state.unreadable.remove(name);
+            let before = state.remove(name);
             state.unreadable.insert(name.clone(), version.clone());
             (known, before)
         };
         let news = known != Some(version);
         if known.is_none() {
-            subscribers.tell(Change { name, before, after: None, unreadable: true });
+            subscribers.tell(&Change { name: name.clone(), before, after: None, unreadable: true });
         }
         news
     }
@@ -229,7 +238,7 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             (state.remove(&name), known)
         };
         if before.is_some() || known {
-            subscribers.tell(Change { name, before, after: None, unreadable: false });
+            subscribers.tell(&Change { name, before, after: None, unreadable: false });
         }
     }
 
@@ -334,10 +343,10 @@ impl<K> Built<K> {
 }
 
 impl<K> Subscribers<K> {
-    fn tell(&mut self, change: Change<K>) {
+    fn tell(&mut self, change: &Change<K>) {
         self.forget_gone();
         for subscriber in &self.changes {
-            subscriber.tell(|call| call(&change));
+            subscriber.tell(|call| call(change));
         }
     }
 
@@ -347,10 +356,7 @@ impl<K> Subscribers<K> {
     }
 }
 
-fn same_version(
-    one: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-    other: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
-) -> bool {
+fn same_version(one: &ObjectMeta, other: &ObjectMeta) -> bool {
     one.resource_version.is_some() && one.resource_version == other.resource_version && one.uid == other.uid
 }
 

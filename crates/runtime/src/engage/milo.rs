@@ -117,7 +117,7 @@ impl<P: Discovered> Reconciler for Discovery<P> {
             return Ok(Next::Done);
         }
         let client = (self.connect)(&key.name).context("making the project's client")?;
-        self.planes.engage(Plane::new(self.planes.runtime(), id, client));
+        self.planes.engage(&Plane::new(self.planes.runtime(), id, client));
         known.insert(key.name.clone(), Known::Engaged(project.uid()));
         Ok(Next::Done)
     }

@@ -47,7 +47,7 @@ impl Planes {
     }
 
     /// Just one plane, for good.
-    pub fn single(plane: Plane) -> Self {
+    pub fn single(plane: &Plane) -> Self {
         let planes = Self::new(plane.runtime());
         planes.engage(plane);
         planes
@@ -64,7 +64,7 @@ impl Planes {
     }
 
     /// Serves a plane. One that is served already under this name stays; whether this one was taken.
-    pub fn engage(&self, plane: Plane) -> bool {
+    pub fn engage(&self, plane: &Plane) -> bool {
         let listeners = self.0.listeners.lock();
         {
             let mut engaged = self.0.engaged.write();
@@ -75,7 +75,7 @@ impl Planes {
             self.0.runtime.metrics().set_engaged_planes(engaged.len());
         }
         for listener in &*listeners {
-            tell(listener, plane.id(), |listener| listener.on_engage(&plane));
+            tell(listener, plane.id(), |listener| listener.on_engage(plane));
         }
         tracing::info!(plane = %plane.id(), "engaged");
         true

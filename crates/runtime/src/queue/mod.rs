@@ -189,11 +189,9 @@ impl Queue {
                 let mut state = self.0.state.lock();
                 let taken = state.take(&self.0.limits, Instant::now());
                 self.0.depth.set(gauge(state.due()));
-                if let Some((key, _)) = taken {
-                    if state.due() > 0 {
-                        // There may be more for others that wait.
-                        self.0.changed.notify_one();
-                    }
+                if let Some(key) = taken {
+                    // Others that wait may have gone to sleep for a timer that is not the next one now.
+                    self.0.changed.notify_one();
                     return Work { queue: self.clone(), key, finished: false };
                 }
                 state.wakes_at()

@@ -129,8 +129,8 @@ impl State {
         }
     }
 
-    /// The next key to work on, and the number of the pass.
-    pub(super) fn take(&mut self, limits: &Limits, now: Instant) -> Option<(Key, u64)> {
+    /// The next key to work on.
+    pub(super) fn take(&mut self, limits: &Limits, now: Instant) -> Option<Key> {
         self.fire(now);
         self.notice_stalls(limits, now);
         let (key, lane) = self.take_ready(limits).or_else(|| self.take_slow(limits))?;
@@ -145,7 +145,7 @@ impl State {
             entry.not_before = None;
             entry.phase = Phase::InHand(Pass { number, began: now, lane, again: false, abandoned: false });
         }
-        Some((key, number))
+        Some(key)
     }
 
     fn take_ready(&mut self, limits: &Limits) -> Option<(Key, Lane)> {
@@ -238,9 +238,11 @@ impl State {
                 self.entries.remove(&key);
             }
         }
+        self.ready.retain(|listed| listed != id);
+        self.slow.retain(|listed| listed != id);
         if let Some(plane) = self.planes.get_mut(id) {
             plane.line.clear();
-            plane.slow = false;
+            (plane.slow, plane.listed) = (false, false);
         }
         self.list(id);
     }

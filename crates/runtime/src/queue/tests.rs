@@ -274,6 +274,24 @@ proptest! {
     }
 }
 
+proptest! {
+    /// However the keys are spread over planes, the n-th key of no plane comes before the m-th of another that is due too, if m < n.
+    #[test]
+    fn planes_take_turns_however_much_each_has(counts in proptest::collection::vec(0..8usize, 1..6)) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let queue = queue(Limits::with_concurrency(100));
+            for (plane, count) in counts.iter().enumerate() {
+                (0..*count).for_each(|n| queue.add(key(&plane.to_string(), &n.to_string())));
+            }
+            let works = take_all(&queue).await;
+            assert_eq!(works.len(), counts.iter().sum::<usize>());
+            assert!(works.is_sorted_by_key(|work| work.key().name.parse::<usize>().unwrap()), "{works:?}");
+        });
+    }
+}
+
 async fn history(steps: Vec<Step>) {
     let limits = Limits::with_concurrency(3);
     let queue = queue(limits);
