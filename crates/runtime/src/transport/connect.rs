@@ -85,8 +85,8 @@ impl Connector {
     async fn attempt(&self) -> Result<Connection, ConnectError> {
         let stream = TcpStream::connect((self.host.as_str(), self.port))
             .await
-            .and_then(|stream| self.prepare(&stream).map(|()| stream))
             .map_err(|source| ConnectError::Tcp { address: self.address(), source })?;
+        self.prepare(&stream);
         let Some(tls) = &self.tls else {
             return single::handshake(stream).await.map(Connection::Single);
         };
@@ -102,12 +102,17 @@ impl Connector {
         }
     }
 
-    /// Small writes go out at once. The system asks for signs of life too: HTTP/1.1 has no pings of its own.
-    fn prepare(&self, stream: &TcpStream) -> std::io::Result<()> {
-        let keep_alive =
-            socket2::TcpKeepalive::new().with_time(self.ping_interval).with_interval(self.ping_timeout / 2);
-        socket2::SockRef::from(stream).set_tcp_keepalive(&keep_alive)?;
-        stream.set_nodelay(true)
+    /// Small writes go out at once. The system asks for signs of life too: HTTP/1.1 has no pings of its own. A system
+    /// that can do neither is no reason not to connect.
+    fn prepare(&self, stream: &TcpStream) {
+        const SYSTEM_UNIT: Duration = Duration::from_secs(1);
+        let keep_alive = socket2::TcpKeepalive::new()
+            .with_time(self.ping_interval.max(SYSTEM_UNIT))
+            .with_interval((self.ping_timeout / 2).max(SYSTEM_UNIT));
+        let set = socket2::SockRef::from(stream).set_tcp_keepalive(&keep_alive);
+        if let Err(error) = set.and_then(|()| stream.set_nodelay(true)) {
+            tracing::debug!(%error, "socket options not set");
+        }
     }
 
     fn address(&self) -> String {
