@@ -9,18 +9,25 @@
 //! [`clock`], and no order of it depends on a hash, so that a simulation with a seed replays exactly. Timers are tokio's, so that a
 //! test can pause them.
 //!
-//! Start reading at [`Runtime`], what all of a process shares; then [`Plane`], [`Cache`], [`Queue`] and [`controller::run`].
+//! Start reading at [`Runtime`], what all of a process shares; then [`Plane`], [`Cache`], [`Queue`] and [`controller::run`]. How planes are
+//! reached is [`transport`] (one host, many planes, few connections); what a controller may do to an object, and how that can fail, is
+//! [`write`](mod@write); a process lives and ends by [`events`], [`leader`] and [`tasks`].
 
 mod backoff;
 pub mod cache;
 pub mod clock;
 pub mod controller;
 pub mod engage;
+pub mod events;
+pub mod leader;
 mod lists;
 pub mod metrics;
 pub mod plane;
 pub mod queue;
 mod runtime;
+pub mod tasks;
+pub mod transport;
+pub mod write;
 
 pub use backoff::Backoff;
 pub use cache::{Cache, Change, Index, Subscription};
