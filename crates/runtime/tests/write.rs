@@ -22,7 +22,7 @@ fn writer() -> Writer {
     Writer::new("tester")
 }
 
-fn fields(spec: Value) -> Value {
+fn fields(spec: &Value) -> Value {
     json!({ "apiVersion": "test.example.com/v1", "kind": "Widget", "spec": spec })
 }
 
@@ -31,8 +31,8 @@ async fn apply_owns_its_fields_and_takes_them_by_force() {
     let (_server, _, client) = plane_client().await;
     let widgets: Api<Widget> = Api::default_namespaced(client);
     let (ours, theirs) = (writer(), Writer::new("other"));
-    theirs.apply(&widgets, "a", &fields(json!({ "replicas": 1 }))).await.unwrap();
-    let written = ours.apply(&widgets, "a", &fields(json!({ "replicas": 2 }))).await.unwrap();
+    theirs.apply(&widgets, "a", &fields(&json!({ "replicas": 1 }))).await.unwrap();
+    let written = ours.apply(&widgets, "a", &fields(&json!({ "replicas": 2 }))).await.unwrap();
     assert_eq!(written.spec.replicas, 2);
     let managers: Vec<_> =
         written.managed_fields().iter().filter_map(|entry| entry.manager.clone()).collect();
@@ -46,8 +46,8 @@ async fn apply_owns_its_fields_and_takes_them_by_force() {
     let written = theirs.apply_status(&widgets, "a", &status).await.unwrap().status.unwrap();
     assert_eq!((written.replicas, written.conditions.len()), (Some(2), 2), "each keeps its own condition");
 
-    let again = ours.apply(&widgets, "a", &fields(json!({ "replicas": 2 }))).await.unwrap();
-    let once_more = ours.apply(&widgets, "a", &fields(json!({ "replicas": 2 }))).await.unwrap();
+    let again = ours.apply(&widgets, "a", &fields(&json!({ "replicas": 2 }))).await.unwrap();
+    let once_more = ours.apply(&widgets, "a", &fields(&json!({ "replicas": 2 }))).await.unwrap();
     assert_eq!(again.resource_version(), once_more.resource_version(), "applying the same changes nothing");
 }
 
@@ -142,7 +142,7 @@ async fn a_deletion_spares_a_successor() {
     assert!(matches!(error, Error::Conflict(_)), "{error:?}");
 
     let exactly = Target::exactly(&second).unwrap();
-    writer().apply(&widgets, "a", &fields(json!({ "replicas": 3 }))).await.unwrap();
+    writer().apply(&widgets, "a", &fields(&json!({ "replicas": 3 }))).await.unwrap();
     let error = writer().delete(&widgets, &exactly, PropagationPolicy::Background).await.unwrap_err();
     assert!(matches!(error, Error::Conflict(_)), "{error:?}");
     assert_eq!(widgets.list(&ListParams::default()).await.unwrap().items.len(), 1);

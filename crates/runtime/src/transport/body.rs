@@ -63,10 +63,9 @@ impl Body for HostBody {
                 // API servers send no trailers.
                 None => None,
             },
-            Source::Single(incoming) => match ready!(Pin::new(incoming).poll_frame(cx)) {
-                Some(frame) => Some(frame.map_err(Error::Http1)),
-                None => None,
-            },
+            Source::Single(incoming) => {
+                ready!(Pin::new(incoming).poll_frame(cx)).map(|frame| frame.map_err(Error::Http1))
+            }
         };
         match &frame {
             None => self.end(),

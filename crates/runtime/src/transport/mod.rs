@@ -104,7 +104,7 @@ impl SharedHost {
     ///
     /// # Errors
     /// What is configured cannot be used: see [`ConfigError`]. Credential plugins and proxies are not supported.
-    pub fn new(config: Config, options: Options) -> Result<Self, ConfigError> {
+    pub fn new(config: Config, options: &Options) -> Result<Self, ConfigError> {
         let url = config.cluster_url.clone();
         let scheme = url.scheme().cloned().ok_or_else(|| ConfigError::Address(url.to_string()))?;
         let authority = url.authority().cloned().ok_or_else(|| ConfigError::Address(url.to_string()))?;
@@ -116,7 +116,7 @@ impl SharedHost {
         let user_agent = HeaderValue::from_str(&options.user_agent).map_err(ConfigError::UserAgent)?;
         let default_namespace = config.default_namespace.clone();
         let head_timeout = options.head_timeout;
-        let connector = Connector::new(config, &scheme, &authority, &options)?;
+        let connector = Connector::new(config, &scheme, &authority, options)?;
         Ok(Self(Arc::new(Host {
             path: url.path().trim_end_matches('/').to_owned(),
             scheme,

@@ -30,12 +30,12 @@ async fn a_token_says_who_is_calling() {
     let server = server();
     let plane = plane(&server, "test").await;
     let front = Front::start(&server, FrontOptions::default()).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     assert_eq!(whoami(&host.client(&path(&plane))).await.unwrap(), "test");
 
     let mut config = front.config();
     config.auth_info.token = Some("wrong".to_owned().into());
-    let host = SharedHost::new(config, options()).unwrap();
+    let host = SharedHost::new(config, &options()).unwrap();
     let error = whoami(&host.client(&path(&plane))).await.unwrap_err();
     assert!(matches!(&error, kube::Error::Api(status) if status.code == 401), "{error:?}");
 }
@@ -51,7 +51,7 @@ async fn a_token_file_is_read_again_when_it_rotates() {
     config.auth_info.token = None;
     config.auth_info.token_file = Some(file.path().to_str().unwrap().to_owned());
     token(&server, "first");
-    let host = SharedHost::new(config, options()).unwrap();
+    let host = SharedHost::new(config, &options()).unwrap();
     let client = host.client(&path(&plane));
     assert_eq!(whoami(&client).await.unwrap(), "first");
 
@@ -98,7 +98,7 @@ async fn certificates_in_files_are_read_for_each_connection() {
     let first = issue("first");
     config.auth_info.client_certificate = Some(certificate.to_str().unwrap().to_owned());
     config.auth_info.client_key = Some(key.to_str().unwrap().to_owned());
-    let host = SharedHost::new(config.clone(), options()).unwrap();
+    let host = SharedHost::new(config.clone(), &options()).unwrap();
     assert_eq!(whoami(&host.client(&path(&plane))).await.unwrap(), "first");
 
     issue("second");
@@ -107,7 +107,7 @@ async fn certificates_in_files_are_read_for_each_connection() {
         "first",
         "an open connection is who it was"
     );
-    let host = SharedHost::new(config.clone(), options()).unwrap();
+    let host = SharedHost::new(config.clone(), &options()).unwrap();
     issue("third");
     assert_eq!(whoami(&host.client(&path(&plane))).await.unwrap(), "third", "a new one is who it is now");
 
@@ -117,7 +117,7 @@ async fn certificates_in_files_are_read_for_each_connection() {
         client_key_data: Some(base64.encode(first.key).into()),
         ..Default::default()
     };
-    let host = SharedHost::new(config, options()).unwrap();
+    let host = SharedHost::new(config, &options()).unwrap();
     assert_eq!(whoami(&host.client(&path(&plane))).await.unwrap(), "first");
 }
 
@@ -128,7 +128,7 @@ async fn what_cannot_work_is_refused_at_once() {
     let refused = |change: &dyn Fn(&mut Config)| {
         let mut config = front.config();
         change(&mut config);
-        SharedHost::new(config, options()).unwrap_err()
+        SharedHost::new(config, &options()).unwrap_err()
     };
     let error = refused(&|config| config.cluster_url = "/just/a/path".parse().unwrap());
     assert!(matches!(error, ConfigError::Address(_)), "{error:?}");
@@ -149,6 +149,6 @@ async fn what_cannot_work_is_refused_at_once() {
     assert!(matches!(error, ConfigError::Plugin), "{error:?}");
     let error = refused(&|config| config.root_cert = Some(vec![b"no certificate".to_vec()]));
     assert!(matches!(error, ConfigError::Tls(_)), "{error:?}");
-    let shown = format!("{:?}", SharedHost::new(front.config(), options()).unwrap());
+    let shown = format!("{:?}", SharedHost::new(front.config(), &options()).unwrap());
     assert!(shown.starts_with("SharedHost(https://127.0.0.1:") && !shown.contains(TOKEN), "{shown}");
 }

@@ -14,7 +14,7 @@ async fn a_connection_that_no_longer_answers_is_replaced() {
     let server = server();
     let plane = plane(&server, "test").await;
     let front = Front::start(&server, FrontOptions { max_streams: 5, ..FrontOptions::default() }).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     let client = host.client(&path(&plane));
     let mut watches = join_all((0..8).map(|_| watch(&client))).await;
     let before = front.accepted();
@@ -34,7 +34,7 @@ async fn a_connection_told_to_go_ends_with_its_last_stream() {
     let server = server();
     let plane = plane(&server, "test").await;
     let front = Front::start(&server, FrontOptions::default()).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     let client = host.client(&path(&plane));
     let mut old = watch(&client).await;
     front.go_away();
@@ -82,7 +82,7 @@ async fn a_host_that_does_not_answer_fails_all_who_wait_and_is_tried_again() {
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     config.cluster_url = format!("https://{}", gone.local_addr().unwrap()).parse().unwrap();
     drop(gone);
-    let host = SharedHost::new(config, options()).unwrap();
+    let host = SharedHost::new(config, &options()).unwrap();
     let client = host.client(&path(&plane));
     let reads =
         soon("all fail", join_all((0..20).map(|_| async { maps(&client).get_opt("none").await }))).await;
@@ -103,7 +103,7 @@ async fn a_host_that_takes_connections_and_says_nothing_times_out() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut config = front.config();
     config.cluster_url = format!("https://{}", silent.local_addr().unwrap()).parse().unwrap();
-    let host = SharedHost::new(config, Options { connect_timeout: Duration::from_millis(100), ..options() })
+    let host = SharedHost::new(config, &Options { connect_timeout: Duration::from_millis(100), ..options() })
         .unwrap();
     let error = soon("it fails", maps(&host.client("")).get_opt("none")).await.unwrap_err();
     let kube::Error::Service(error) = error else { panic!("{error:?}") };
@@ -121,7 +121,7 @@ async fn a_host_of_another_authority_is_not_trusted() {
     );
     let mut config = front.config();
     config.root_cert = other.config().root_cert;
-    let host = SharedHost::new(config, options()).unwrap();
+    let host = SharedHost::new(config, &options()).unwrap();
     let error = maps(&host.client("")).get_opt("none").await.unwrap_err();
     let kube::Error::Service(error) = error else { panic!("{error:?}") };
     let error = error.downcast::<compute_runtime::transport::Error>().unwrap();

@@ -22,7 +22,7 @@ async fn http1_takes_a_connection_for_each_request_under_way_and_keeps_it_for_th
     let server = server();
     let plane = plane(&server, "test").await;
     let front = Front::start(&server, http1()).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     let client = host.client(&path(&plane));
     for at in 0..5 {
         create(&client, &format!("map-{at}")).await;
@@ -49,7 +49,7 @@ async fn http1_connections_close_when_nobody_uses_them() {
     let plane = plane(&server, "test").await;
     let front = Front::start(&server, http1()).await;
     let idle = Options { idle_timeout: Duration::from_millis(50), ..options() };
-    let host = SharedHost::new(front.config(), idle).unwrap();
+    let host = SharedHost::new(front.config(), &idle).unwrap();
     let client = host.client(&path(&plane));
     create(&client, "one").await;
     carries(&host, 0, 0).await;
@@ -64,7 +64,7 @@ async fn http1_connections_that_the_server_closes_are_replaced() {
     let server = server();
     let plane = plane(&server, "test").await;
     let front = Front::start(&server, http1()).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     let client = host.client(&path(&plane));
     create(&client, "one").await;
     carries(&host, 1, 0).await;
@@ -98,7 +98,7 @@ async fn without_tls_it_is_http1() {
             });
         }
     });
-    let host = SharedHost::new(config, options()).unwrap();
+    let host = SharedHost::new(config, &options()).unwrap();
     let client = host.client(plane.as_str());
     let mut watching = watch(&client).await;
     create(&client, "one").await;

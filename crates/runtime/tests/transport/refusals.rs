@@ -117,7 +117,7 @@ async fn post(host: &SharedHost, body: impl Into<Bytes>) -> Result<Bytes, Error>
 #[tokio::test]
 async fn a_refused_stream_is_sent_again() {
     let script = script(&[Answer::Reset(h2::Reason::REFUSED_STREAM); 3]).await;
-    let host = SharedHost::new(script.config.clone(), options()).unwrap();
+    let host = SharedHost::new(script.config.clone(), &options()).unwrap();
     assert_eq!(post(&host, "hello").await.unwrap(), "hello");
     assert_eq!(
         script.seen.lock().as_slice(),
@@ -128,7 +128,7 @@ async fn a_refused_stream_is_sent_again() {
 #[tokio::test]
 async fn a_server_that_refuses_for_ever_is_believed_in_the_end() {
     let script = script(&[Answer::Reset(h2::Reason::REFUSED_STREAM); 100]).await;
-    let host = SharedHost::new(script.config.clone(), options()).unwrap();
+    let host = SharedHost::new(script.config.clone(), &options()).unwrap();
     let error = post(&host, "hello").await.unwrap_err();
     assert!(error.is_unsent(), "{error:?}");
     assert_eq!(script.seen.lock().len(), 4);
@@ -140,7 +140,7 @@ async fn what_may_have_been_carried_out_is_not_sent_again() {
         [Answer::Reset(h2::Reason::INTERNAL_ERROR), Answer::Reset(h2::Reason::CANCEL), Answer::Close]
     {
         let script = script(&[answer]).await;
-        let host = SharedHost::new(script.config.clone(), options()).unwrap();
+        let host = SharedHost::new(script.config.clone(), &options()).unwrap();
         let error = post(&host, "hello").await.unwrap_err();
         assert!(!error.is_unsent(), "{answer:?}: {error:?}");
         assert_eq!(script.seen.lock().len(), 1, "{answer:?}");
@@ -153,7 +153,7 @@ async fn what_may_have_been_carried_out_is_not_sent_again() {
 async fn an_answer_that_does_not_come_is_given_up() {
     let script = script(&[Answer::Silence]).await;
     let short = Options { head_timeout: Duration::from_millis(50), ..options() };
-    let host = SharedHost::new(script.config.clone(), short).unwrap();
+    let host = SharedHost::new(script.config.clone(), &short).unwrap();
     let error = post(&host, "hello").await.unwrap_err();
     assert!(matches!(error, Error::HeadTimeout) && !error.is_unsent(), "{error:?}");
     assert_eq!(host.stats().streams, 0);
@@ -162,7 +162,7 @@ async fn an_answer_that_does_not_come_is_given_up() {
 #[tokio::test]
 async fn large_bodies_pass_both_ways_through_windows() {
     let script = script(&[]).await;
-    let host = SharedHost::new(script.config.clone(), options()).unwrap();
+    let host = SharedHost::new(script.config.clone(), &options()).unwrap();
     let large = Bytes::from(vec![7; 5 << 20]);
     assert_eq!(post(&host, large.clone()).await.unwrap(), large);
 }

@@ -16,7 +16,7 @@ use crate::common::{Front, FrontOptions, client, eventually, plane, server, soon
 async fn planes_share_one_connection_and_stay_apart() {
     let server = server();
     let front = Front::start(&server, FrontOptions::default()).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     let mut watches = Vec::new();
     for at in 0..10 {
         let plane = plane(&server, &format!("plane-{at}")).await;
@@ -38,7 +38,7 @@ async fn a_further_connection_is_opened_at_the_limit_and_not_before() {
     let server = server();
     let plane = plane(&server, "test").await;
     let front = Front::start(&server, FrontOptions { max_streams: 5, ..FrontOptions::default() }).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     let client = host.client(&path(&plane));
     let mut watches = Vec::new();
     for at in 1..=12 {
@@ -71,7 +71,7 @@ async fn a_burst_before_any_connection_opens_as_many_as_it_takes() {
     let server = server();
     let plane = plane(&server, "test").await;
     let front = Front::start(&server, FrontOptions { max_streams: 10, ..FrontOptions::default() }).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     let client = host.client(&path(&plane));
     let watches = soon("all watches start", join_all((0..100).map(|_| watch(&client)))).await;
     let stats = host.stats();
@@ -85,7 +85,7 @@ async fn callers_that_go_away_while_they_wait_leave_nothing_behind() {
     let server = server();
     let plane = plane(&server, "test").await;
     let front = Front::start(&server, FrontOptions { max_streams: 3, ..FrontOptions::default() }).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     for _ in 0..20 {
         let mut service = host.service(&path(&plane));
         let waiting = (0..50).map(|_| service.call(Request::get("/version").body(Body::empty()).unwrap()));
@@ -105,7 +105,7 @@ async fn a_reader_that_stops_does_not_stop_the_others() {
     let server = server();
     let (busy, quiet) = (plane(&server, "busy").await, plane(&server, "quiet").await);
     let front = Front::start(&server, FrontOptions::default()).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     let (busy_client, quiet_client) = (host.client(&path(&busy)), host.client(&path(&quiet)));
     // Streams that nobody reads, each with more to say than its window holds.
     let stuck: Vec<_> = join_all((0..8).map(|_| watch(&busy_client))).await;
@@ -136,7 +136,7 @@ async fn what_nobody_uses_is_closed() {
         idle_timeout: Duration::from_millis(50),
         ..options()
     };
-    let host = SharedHost::new(front.config(), idle).unwrap();
+    let host = SharedHost::new(front.config(), &idle).unwrap();
     let client = host.client(&path(&plane));
     let mut watches = join_all((0..6).map(|_| watch(&client))).await;
     watches.truncate(1);
@@ -157,7 +157,7 @@ async fn a_host_that_nobody_holds_closes_its_connections() {
     let server = server();
     let plane = plane(&server, "test").await;
     let front = Front::start(&server, FrontOptions::default()).await;
-    let host = SharedHost::new(front.config(), options()).unwrap();
+    let host = SharedHost::new(front.config(), &options()).unwrap();
     let client = host.client(&path(&plane));
     let mut watching = watch(&client).await;
     drop((host, client));
@@ -170,13 +170,12 @@ async fn a_host_that_nobody_holds_closes_its_connections() {
 
 /// Ten thousand watches over connections of a hundred streams.
 #[tokio::test]
-#[ignore = "takes a minute in a debug build; `cargo test --release -- --ignored`"]
 async fn ten_thousand_watches_take_a_hundred_connections() {
     const WATCHES: usize = 10_000;
     let server = server();
     let plane = Arc::new(plane(&server, "test").await);
     let front = Front::start(&server, FrontOptions::default()).await;
-    let host = SharedHost::new(front.config(), Options::default()).unwrap();
+    let host = SharedHost::new(front.config(), &Options::default()).unwrap();
     let client = host.client(&path(&plane));
     let mut watches = Vec::with_capacity(WATCHES);
     while watches.len() < WATCHES {
