@@ -129,4 +129,13 @@ impl Error {
             Self::Http1(_) | Self::HeadTimeout => false,
         }
     }
+
+    /// Whether the connection takes no more requests.
+    pub(super) fn is_going_away(&self) -> bool {
+        match self {
+            Self::Unsent => true,
+            Self::Http2(error) => error.is_go_away(),
+            _ => false,
+        }
+    }
 }

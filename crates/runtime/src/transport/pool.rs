@@ -286,8 +286,12 @@ impl Lease {
             Ticket::Multiplexed(sender) => {
                 let answer = multiplexed::send(sender, head, body);
                 let answer =
-                    tokio::time::timeout(head_timeout, answer).await.map_err(|_| Error::HeadTimeout)??;
-                Ok(answer.map(|stream| HostBody::multiplexed(stream, self)))
+                    tokio::time::timeout(head_timeout, answer).await.unwrap_or(Err(Error::HeadTimeout));
+                if answer.as_ref().is_err_and(Error::is_going_away) {
+                    // The driver tells the pool as well, but the next attempt must not be faster.
+                    self.drain();
+                }
+                Ok(answer?.map(|stream| HostBody::multiplexed(stream, self)))
             }
             Ticket::Single(mut sender) => {
                 let answer = single::send(&mut sender, head, body);
@@ -310,6 +314,12 @@ impl Lease {
                 self.end();
             }
         });
+    }
+
+    fn drain(&self) {
+        if let Some(pool) = self.pool.as_ref().and_then(Weak::upgrade) {
+            pool.drain(self.id);
+        }
     }
 
     /// Undoes the lease under the pool's lock.

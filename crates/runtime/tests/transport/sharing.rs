@@ -170,7 +170,6 @@ async fn a_host_that_nobody_holds_closes_its_connections() {
 
 /// Ten thousand watches over connections of a hundred streams.
 #[tokio::test]
-#[ignore = "takes a minute in a debug build; `cargo test --release -- --ignored`"]
 async fn ten_thousand_watches_take_a_hundred_connections() {
     const WATCHES: usize = 10_000;
     let server = server();
