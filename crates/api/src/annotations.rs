@@ -11,6 +11,9 @@ pub const ALLOWED_IN_TEMPLATES: [&str; 2] = [RESTARTED_AT, SSH_KEYS];
 pub const FEDERATION_NAMESPACE: &str = "compute.datumapis.com/federation-namespace";
 /// On the hub copy of a deployment: the generation of the project's object.
 pub const UPSTREAM_GENERATION: &str = "compute.datumapis.com/upstream-generation";
+/// On the hub copy of a deployment: the uid of the project's object, so that a copy of its predecessor is told
+/// apart.
+pub const UPSTREAM_UID: &str = "compute.datumapis.com/upstream-uid";
 /// On a deployment: JSON of the companions that must be in the cell, and the generation it was computed for.
 pub const EXPECTED_REFERENCED_DATA: &str = "compute.datumapis.com/expected-referenced-data";
 /// On a deployment: JSON of why its referenced data cannot be resolved.

@@ -21,6 +21,8 @@ pub const READY: &str = "Ready";
 pub const QUOTA_GRANTED: &str = "QuotaGranted";
 /// Of an Instance: every ConfigMap and Secret that it names is in the cell.
 pub const REFERENCED_DATA_READY: &str = "ReferencedDataReady";
+/// Of a placement: every city that it names is offered to the project. Only there while that is not so.
+pub const LOCATIONS_AVAILABLE: &str = "LocationsAvailable";
 /// Of a WorkloadDeployment: its networks are set up.
 pub const NETWORK_READY: &str = "NetworkReady";
 /// What `Available` of an Instance was once called. Never written; removed where it is found.

@@ -8,7 +8,7 @@
 //! an error: of a failure, the code and the reason are told, and its words only where they speak of nothing but names, and
 //! never if it is about Secrets. A request never waits for the log: a sink takes the event or counts it as lost.
 //!
-//! Whoever serves a request adds to its event through its [`Trail`].
+//! Whoever serves a request adds to its event through its `Trail`.
 
 mod event;
 mod file;

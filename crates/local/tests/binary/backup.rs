@@ -73,14 +73,14 @@ async fn a_running_platform_is_backed_up_and_restored_over_what_came_later() {
     let (code, _, stderr) = text(&compute_local(&dir, &["restore", named]).output().unwrap());
     assert_eq!(code, Some(1));
     assert!(stderr.contains("planes") && stderr.contains("--force"), "{stderr}");
-    assert_eq!(entries(&dir), ["lock", "planes"]);
+    assert_eq!(entries(&dir), ["audit.log", "lock", "planes"]);
 
     let (code, stdout, stderr) = text(&compute_local(&dir, &["restore", named, "--force"]).output().unwrap());
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert!(stdout.starts_with("Restored 5 planes, "), "{stdout}");
     assert!(stdout.contains("compute-local up"), "{stdout}");
     let kept = entries(&dir);
-    assert_eq!(kept.len(), 3, "{kept:?}");
+    assert_eq!(kept.len(), 4, "{kept:?}");
     let aside = kept.iter().find(|name| name.starts_with("planes.aside-")).unwrap();
     assert!(stdout.contains(aside.as_str()), "{stdout}");
     let platform = up(&dir).await;

@@ -1,0 +1,157 @@
+//! The one policy for each city of a hub namespace, which sends the city's deployments to its cell.
+//!
+//! # Guarantees
+//!
+//! A policy exists if and only if a hub deployment with its city does, and is owned by each of these and by
+//! nothing else. Its key is the city in lower case; where deployments spell the city differently, it selects
+//! every spelling, since labels are matched exactly.
+
+use std::collections::BTreeSet;
+
+use compute_api::{
+    compute::{API_VERSION, WorkloadDeployment},
+    k8s::{LabelSelector, ObjectMeta, Toleration},
+    k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement,
+    karmada::{
+        ClusterAffinity, Placement, PropagationPolicy, PropagationPolicySpec, ResourceSelector,
+        SPREAD_BY_CLUSTER, SpreadConstraint, match_labels,
+    },
+    labels,
+};
+
+use crate::{location::same_city, meta};
+
+/// Marks that Karmada puts on a cluster that it cannot reach.
+const CUT_OFF_TAINTS: [&str; 2] = ["cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"];
+/// What such a mark does: keep new objects away, and after a while evict those that are there.
+const TAINT_EFFECTS: [&str; 2] = ["NoSchedule", "NoExecute"];
+
+/// The name of a city's policy.
+pub fn name(city: &str) -> String {
+    format!("city-{}", city.to_ascii_lowercase())
+}
+
+/// The city of a hub deployment, as its label spells it.
+pub fn city(hub: &WorkloadDeployment) -> Option<&str> {
+    meta::label(&hub.metadata, labels::TOPOLOGY_CITY_CODE).filter(|city| !city.is_empty())
+}
+
+/// What to do about a policy.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Apply it: it has the fields that are ours, whole, and no other.
+    Apply(Box<PropagationPolicy>),
+    /// Delete it, on condition that it is still the one that was looked at.
+    Delete {
+        /// Its uid.
+        uid: String,
+    },
+    /// It is on its way out and is made again when it is gone.
+    Wait,
+    /// Nothing.
+    Nothing,
+}
+
+/// What to do about the policy of a city. `deployments` may hold any of the hub namespace.
+pub fn decide<'a>(
+    hub_namespace: &str,
+    of_city: &str,
+    deployments: impl IntoIterator<Item = &'a WorkloadDeployment>,
+    stored: Option<&PropagationPolicy>,
+) -> Step {
+    let mut users: Vec<_> = deployments
+        .into_iter()
+        .filter(|deployment| city(deployment).is_some_and(|city| same_city(city, of_city)))
+        .collect();
+    users.sort_by_key(|deployment| (meta::name(&deployment.metadata), meta::uid(&deployment.metadata)));
+    match stored {
+        Some(stored) if meta::is_being_deleted(&stored.metadata) => {
+            if users.is_empty() {
+                Step::Nothing
+            } else {
+                Step::Wait
+            }
+        }
+        Some(stored) if users.is_empty() => Step::Delete { uid: meta::uid(&stored.metadata).to_owned() },
+        None if users.is_empty() => Step::Nothing,
+        stored => {
+            let wanted = policy(hub_namespace, of_city, &users);
+            let equal = stored.is_some_and(|stored| {
+                stored.metadata.owner_references == wanted.metadata.owner_references
+                    && covers_spec(&stored.spec, &wanted.spec)
+            });
+            if equal { Step::Nothing } else { Step::Apply(Box::new(wanted)) }
+        }
+    }
+}
+
+fn policy(hub_namespace: &str, of_city: &str, users: &[&WorkloadDeployment]) -> PropagationPolicy {
+    let spellings: BTreeSet<_> = users.iter().filter_map(|deployment| city(deployment)).collect();
+    let selector = selector(&spellings);
+    let tolerations = CUT_OFF_TAINTS.iter().flat_map(|key| {
+        TAINT_EFFECTS.iter().map(|effect| Toleration {
+            key: Some((*key).to_owned()),
+            operator: Some("Exists".to_owned()),
+            effect: Some((*effect).to_owned()),
+            ..Toleration::default()
+        })
+    });
+    PropagationPolicy {
+        metadata: ObjectMeta {
+            name: Some(name(of_city)),
+            namespace: Some(hub_namespace.to_owned()),
+            owner_references: Some(users.iter().map(|user| meta::owned_by(*user)).collect()),
+            ..ObjectMeta::default()
+        },
+        spec: PropagationPolicySpec {
+            resource_selectors: vec![ResourceSelector {
+                api_version: API_VERSION.to_owned(),
+                kind: "WorkloadDeployment".to_owned(),
+                label_selector: Some(selector.clone()),
+                ..ResourceSelector::default()
+            }],
+            placement: Some(Placement {
+                cluster_affinity: Some(ClusterAffinity {
+                    label_selector: Some(selector),
+                    ..ClusterAffinity::default()
+                }),
+                cluster_tolerations: tolerations.collect(),
+                spread_constraints: vec![SpreadConstraint {
+                    spread_by_field: Some(SPREAD_BY_CLUSTER.to_owned()),
+                    min_groups: Some(1),
+                    max_groups: Some(1),
+                    ..SpreadConstraint::default()
+                }],
+            }),
+            propagate_deps: Some(true),
+            ..PropagationPolicySpec::default()
+        },
+    }
+}
+
+fn selector(spellings: &BTreeSet<&str>) -> LabelSelector {
+    if let (Some(only), 1) = (spellings.first(), spellings.len()) {
+        return match_labels([(labels::TOPOLOGY_CITY_CODE, only)]);
+    }
+    LabelSelector {
+        match_labels: None,
+        match_expressions: Some(vec![LabelSelectorRequirement {
+            key: labels::TOPOLOGY_CITY_CODE.to_owned(),
+            operator: "In".to_owned(),
+            values: Some(spellings.iter().map(|city| (*city).to_owned()).collect()),
+        }]),
+    }
+}
+
+/// Whether what is stored has every field that is ours. The hub fills in defaults beside them, and may add
+/// tolerations.
+fn covers_spec(stored: &PropagationPolicySpec, wanted: &PropagationPolicySpec) -> bool {
+    let (Some(held), Some(placement)) = (&stored.placement, &wanted.placement) else { return false };
+    // The hub writes the policy's own namespace into a selector that has none.
+    let bare = |selector: &ResourceSelector| ResourceSelector { namespace: None, ..selector.clone() };
+    stored.resource_selectors.iter().map(bare).eq(wanted.resource_selectors.iter().map(bare))
+        && held.cluster_affinity == placement.cluster_affinity
+        && held.spread_constraints == placement.spread_constraints
+        && placement.cluster_tolerations.iter().all(|wanted| held.cluster_tolerations.contains(wanted))
+        && stored.propagate_deps == wanted.propagate_deps
+}
