@@ -1,0 +1,1 @@
+//! An engine that runs nothing and says so in every status: for tests, demos and scale runs.
