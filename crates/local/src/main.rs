@@ -1,14 +1,16 @@
 //! `compute-local`: the whole platform in one process, on loopback, with nothing to install.
 //!
-//! It hosts the planes (core, hub, one cell per city, projects) in the embedded API server and writes a kubeconfig with a
-//! context for each. Start reading at [`up`].
+//! It runs the library's [`Platform`](compute_local::Platform), serves its planes over TLS, and writes a kubeconfig with a
+//! context for each. Start reading at [`up`]; [`demo`] is a platform for a minute.
 
+mod access;
 mod backup;
 mod backup_server;
 mod data_dir;
+mod demo;
 mod down;
 mod kubeconfig;
-mod planes;
+mod reset;
 mod restore;
 mod status;
 mod up;
@@ -24,8 +26,8 @@ use data_dir::DataDir;
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Runs the compute platform on this machine: control planes for a project, the hub and one cell per city, in
-/// one process, on loopback, with TLS and tokens.
+/// Runs the compute platform on this machine: control planes for projects, the hub and one cell per city, with
+/// everything that works on them, in one process, on loopback, with TLS and tokens.
 #[derive(Parser)]
 #[command(name = "compute-local", version, arg_required_else_help = true)]
 struct Cli {
@@ -59,6 +61,20 @@ enum Command {
     Status {
         #[command(flatten)]
         place: Place,
+    },
+    /// Show the life of a workload in a minute, on a platform of its own that leaves nothing behind
+    #[command(after_help = demo::EXAMPLES)]
+    Demo {
+        #[command(flatten)]
+        options: demo::Options,
+    },
+    /// Throw away everything that the platform keeps in this data directory
+    #[command(after_help = reset::EXAMPLES)]
+    Reset {
+        #[command(flatten)]
+        place: Place,
+        #[command(flatten)]
+        options: reset::Options,
     },
     /// Write everything in the planes to a file, whether the platform runs or not
     #[command(after_help = backup::EXAMPLES)]
@@ -101,6 +117,8 @@ async fn run(command: Command) -> anyhow::Result<()> {
         Command::Up { place, options } => up::run(&DataDir::find(place.data_dir)?, &options).await,
         Command::Down { place } => down::run(&DataDir::find(place.data_dir)?).await,
         Command::Status { place } => status::run(&DataDir::find(place.data_dir)?).await,
+        Command::Demo { options } => demo::run(&options).await,
+        Command::Reset { place, options } => reset::run(&DataDir::find(place.data_dir)?, &options),
         Command::Backup { place, options } => backup::run(&DataDir::find(place.data_dir)?, &options),
         Command::Restore { place, options } => restore::run(&DataDir::find(place.data_dir)?, &options),
     }

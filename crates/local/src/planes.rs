@@ -1,40 +1,79 @@
-//! Which planes the platform has, what they serve, and where they are reached.
-
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+//! Which planes the platform has, what each serves, and where it is reached.
 
 use anyhow::{Context as _, Result};
-use compute_apiserver::{Access, ApiServer, Identity, PlaneName, PlaneRoute, PlaneTemplate, Random};
+use compute_api::milo::project_control_plane_path;
+use compute_apiserver::{ApiServer, PlaneName, PlaneRoute, PlaneTemplate};
 use serde_json::Value;
 
-use crate::kubeconfig::Context;
+use crate::workers;
 
-/// Where projects' control planes are found under a server.
-const PROJECTS: &str = "/apis/resourcemanager.miloapis.com/v1alpha1/projects/";
-const CONTROL_PLANE: &str = "/control-plane";
 const PROJECT_PREFIX: &str = "project-";
 
+/// The core plane.
+pub fn core() -> PlaneName {
+    known("core")
+}
+
+/// The hub.
+pub fn hub() -> PlaneName {
+    known("hub")
+}
+
+fn known(name: &str) -> PlaneName {
+    PlaneName::new(name).expect("a short lower-case word names a plane")
+}
+
+/// The cell of a city.
+///
+/// # Errors
+///
+/// If the city's code is not one.
+pub fn cell(city: &str) -> Result<PlaneName> {
+    Ok(PlaneName::new(cluster_name(city))?)
+}
+
+/// What the cell of a city is called, as a plane and on the hub.
+pub fn cluster_name(city: &str) -> String {
+    format!("cell-{}", city.to_lowercase())
+}
+
+/// The plane of a project.
+///
+/// # Errors
+///
+/// If the project's name cannot be part of a plane's.
+pub fn project(name: &str) -> Result<PlaneName> {
+    Ok(PlaneName::new(format!("{PROJECT_PREFIX}{name}"))?)
+}
+
+/// Whether a plane is that of a project.
+pub fn is_project(plane: &PlaneName) -> bool {
+    plane.as_str().starts_with(PROJECT_PREFIX)
+}
+
 /// The path of a project's control plane, as a route of the server.
-pub(crate) fn project_route() -> PlaneRoute {
+pub fn project_route() -> PlaneRoute {
+    let path = project_control_plane_path("\n");
+    let (before, after) = path.split_once('\n').expect("a project's path has its name in it");
     PlaneRoute {
-        before: PROJECTS.to_owned(),
-        after: CONTROL_PLANE.to_owned(),
+        before: before.to_owned(),
+        after: after.to_owned(),
         plane_prefix: PROJECT_PREFIX.to_owned(),
     }
 }
 
-/// Where a plane is reached.
-fn url(server: &str, plane: &PlaneName) -> String {
+/// Where a plane is reached under the address of a server.
+pub fn url(server: &str, plane: &PlaneName) -> String {
     match (plane.as_str(), plane.as_str().strip_prefix(PROJECT_PREFIX)) {
         ("core", _) => server.to_owned(),
-        (_, Some(project)) => format!("{server}{PROJECTS}{project}{CONTROL_PLANE}"),
+        (_, Some(project)) => format!("{server}{}", project_control_plane_path(project)),
         (name, None) => format!("{server}/planes/{name}"),
     }
 }
 
-/// What a plane is for; it decides which kinds the plane serves.
+/// What a plane is for; it decides which kinds the plane serves, and who may do what in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Role {
+pub(crate) enum Role {
     Core,
     Hub,
     Cell,
@@ -66,47 +105,14 @@ impl Role {
     }
 }
 
-/// Makes core, the hub, a cell per city, project `demo` and the projects that are on disk, with a token for each, and
-/// says how to get in.
-pub(crate) async fn make(
-    server: &ApiServer,
-    random: &Random,
-    address: &str,
-    cities: &[String],
-) -> Result<Vec<Context>> {
-    let cells = cities.iter().map(|city| (format!("cell-{}", city.to_lowercase()), Role::Cell));
-    let demo = format!("{PROJECT_PREFIX}demo");
-    let found = server.found_planes().into_iter().map(|name| name.as_str().to_owned());
-    let found = found.filter(|name| name.starts_with(PROJECT_PREFIX) && *name != demo);
-    let planes = [("core".to_owned(), Role::Core), ("hub".to_owned(), Role::Hub)]
-        .into_iter()
-        .chain(cells)
-        .chain([(demo.clone(), Role::Project)])
-        .chain(found.map(|name| (name, Role::Project)));
-    let mut templates = BTreeMap::new();
-    let mut contexts = Vec::new();
-    for (name, role) in planes {
-        let plane = PlaneName::new(&name)?;
-        let template = match templates.entry(role) {
-            Entry::Occupied(made) => made.into_mut(),
-            Entry::Vacant(slot) => slot.insert(template(server, role).await?),
-        };
-        server.create_plane(plane.clone(), template).await?;
-        let token = random.secret();
-        let identity = Identity::superuser(format!("{name}-admin"));
-        server.tokens().add(&token, identity, Access::Planes([plane.clone()].into()));
-        contexts.push(Context { name, url: url(address, &plane), token });
-    }
-    Ok(contexts)
-}
-
-/// What planes of a role start with.
-async fn template(server: &ApiServer, role: Role) -> Result<PlaneTemplate> {
+/// What planes of a role start with: its kinds, and the roles of those who work there.
+pub(crate) async fn template(server: &ApiServer, role: Role) -> Result<PlaneTemplate> {
     let crds = compute_api::crds::ours().into_iter().chain(compute_api::crds::foreign());
     let wanted = crds.filter(|crd| role.groups().contains(&crd.spec.group.as_str()));
-    let crds = wanted
+    let mut objects = wanted
         .map(serde_json::to_value)
         .collect::<Result<Vec<Value>, _>>()
         .context("cannot encode the CRDs")?;
-    server.template(&crds).await.context("cannot install the CRDs")
+    objects.extend(workers::roles(role).context("cannot encode the roles")?);
+    server.template(&objects).await.context("cannot install the CRDs and roles")
 }

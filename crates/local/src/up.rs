@@ -1,17 +1,23 @@
 //! `compute-local up`.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use compute_apiserver::audit::{FileSink, Rotation, Sink};
 use compute_apiserver::{ApiServer, Authority, Tls};
+use compute_local::{Platform, Settings, planes};
+use compute_runtime::Runtime;
+use compute_runtime::tasks::Tasks;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::data_dir::{DataDir, Running};
-use crate::{backup_server, kubeconfig, planes};
+use crate::access::Access;
+use crate::backup_server;
+use crate::data_dir::DataDir;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   compute-local up                          three cities, port 7443
@@ -20,8 +26,20 @@ pub(crate) const EXAMPLES: &str = "Examples:
   compute-local up --listen 127.0.0.1:0     any free port
   compute-local up --audit-log off          write no audit log";
 
-/// The context that kubectl starts with.
-const CURRENT: &str = "project-demo";
+/// The project that a new platform has.
+const FIRST_PROJECT: &str = "demo";
+/// How long what is in hand may take when the platform stops.
+const GRACE: Duration = Duration::from_secs(8);
+
+/// What runs instances.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+pub(crate) enum Provider {
+    /// The best that this machine has
+    #[default]
+    Auto,
+    /// Nothing runs; instances only look as if
+    Simulated,
+}
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -31,6 +49,9 @@ pub(crate) struct Options {
     /// Address to serve on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7443")]
     listen: SocketAddr,
+    /// What runs instances; `auto` takes the best that this machine has
+    #[arg(long, value_enum, default_value_t)]
+    provider: Provider,
     /// Keep state in memory alone; it goes when the platform stops
     #[arg(long)]
     ephemeral: bool,
@@ -50,7 +71,7 @@ fn audit(dir: &DataDir, given: Option<&Path>) -> Result<Option<Arc<dyn Sink>>> {
 }
 
 /// A city code: letters and digits, as it is part of plane names.
-fn city(code: &str) -> Result<String, String> {
+pub(crate) fn city(code: &str) -> Result<String, String> {
     let good = !code.is_empty() && code.len() <= 16 && code.chars().all(|c| c.is_ascii_alphanumeric());
     if good {
         Ok(code.to_uppercase())
@@ -77,32 +98,41 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
     let issued = authority.issue_server(&names)?;
     let tls = Tls::from_pem(&issued.certificate, &issued.key)?;
 
-    let url = format!("https://{}", reachable(address));
     let server_options = compute_apiserver::Options {
         routes: vec![planes::project_route()],
         audit: audit(dir, options.audit_log.as_deref())?,
         ..compute_apiserver::Options::default()
     };
     let random = server_options.random.clone();
-    let planes_dir = dir.planes();
-    let server = if options.ephemeral {
-        ApiServer::new(server_options)
-    } else {
-        ApiServer::open(server_options, &planes_dir).context("cannot open the platform's state")?
+    let server = match options.ephemeral {
+        true => ApiServer::new(server_options),
+        false => {
+            ApiServer::open(server_options, &dir.planes()).context("cannot open the platform's state")?
+        }
     };
-    let contexts = planes::make(&server, &random, &url, &cities).await?;
+    let settings = Settings { cities: cities.clone(), ..Settings::default() };
+    let platform = Platform::new(&server, Runtime::system(), settings).await?;
     let backups = backup_server::start(&lock, server.clone());
-
-    let config = kubeconfig::render(&contexts, CURRENT, authority.certificate())?;
-    dir.write_private(&dir.kubeconfig(), config.as_bytes())?;
-    let contexts: Vec<String> = contexts.into_iter().map(|context| context.name).collect();
-    lock.announce(&Running { pid: std::process::id(), url: url.clone(), contexts: contexts.clone() })?;
-    let state = match options.ephemeral {
-        true => "in memory; it goes when the platform stops".to_owned(),
-        false => format!("kept in {}", planes_dir.display()),
+    let changes = platform.projects().changes();
+    let mut access = Access {
+        server: server.clone(),
+        random,
+        lock,
+        url: format!("https://{}", reachable(address)),
+        authority: authority.certificate().to_owned(),
+        cities,
+        tokens: BTreeMap::new(),
     };
-    print!("{}", welcome(&url, &contexts, &state, &dir.kubeconfig()));
 
+    let mut tasks = Tasks::new();
+    platform.spawn_all(&mut tasks);
+    tasks.spawn("the API server", |stop| compute_apiserver::serve(server, listener, tls, stop.cancelled_owned()));
+    let first = async {
+        if !platform.has_projects().await? {
+            platform.make_project(FIRST_PROJECT).await?;
+        }
+        platform.until_projects_are_there().await
+    };
     let stop = async {
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -110,10 +140,25 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
         }
         eprintln!("stopping");
     };
-    compute_apiserver::serve(server, listener, tls, stop).await?;
+    let mut stop = std::pin::pin!(stop);
+    tokio::select! {
+        biased;
+        () = &mut stop => return Ok(tasks.run(std::future::ready(()), GRACE).await?),
+        made = first => made?,
+    }
+    let contexts = access.write()?;
+    print!("{}", welcome(&access.url, &contexts, &state(dir, options.ephemeral), &dir.kubeconfig()));
+    tasks.spawn("the kubeconfig", |stop| access.follow(changes, stop));
+    tasks.run(stop, GRACE).await?;
     drop(backups);
-    drop(lock);
     Ok(())
+}
+
+fn state(dir: &DataDir, ephemeral: bool) -> String {
+    match ephemeral {
+        true => "in memory; it goes when the platform stops".to_owned(),
+        false => format!("kept in {}", dir.planes().display()),
+    }
 }
 
 /// The address as a client on this machine reaches it.
@@ -136,6 +181,7 @@ fn already_running(dir: &DataDir) -> String {
 fn welcome(url: &str, contexts: &[String], state: &str, kubeconfig: &Path) -> String {
     format!(
         "The platform is up at {url}\n\n  planes:  {}\n  state:   {state}\n\n\
+         Instances are simulated: they look as if they ran, and nothing does.\n\n\
          Use it from another terminal:\n\n  export KUBECONFIG={}\n  kubectl get workloads\n  \
          kubectl --context hub get workloaddeployments -A\n\nCtrl-C stops it.\n",
         contexts.join(", "),
