@@ -6,11 +6,11 @@
 //! nothing else. Its key is the city in lower case; where deployments spell the city differently, it selects
 //! every spelling, since labels are matched exactly.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use compute_api::{
     compute::{API_VERSION, WorkloadDeployment},
-    k8s::{LabelSelector, ObjectMeta, Toleration},
+    k8s::{LabelSelector, ObjectMeta, OwnerReference, Toleration},
     k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement,
     karmada::{
         ClusterAffinity, Placement, PropagationPolicy, PropagationPolicySpec, ResourceSelector,
@@ -77,12 +77,21 @@ pub fn decide<'a>(
         stored => {
             let wanted = policy(hub_namespace, of_city, &users);
             let equal = stored.is_some_and(|stored| {
-                stored.metadata.owner_references == wanted.metadata.owner_references
+                owning_deployments(&stored.metadata) == owning_deployments(&wanted.metadata)
                     && covers_spec(&stored.spec, &wanted.spec)
             });
             if equal { Step::Nothing } else { Step::Apply(Box::new(wanted)) }
         }
     }
+}
+
+/// The deployments that own a policy, in any order. Other owners are somebody else's.
+fn owning_deployments(meta: &ObjectMeta) -> BTreeMap<&str, &OwnerReference> {
+    let owners = meta.owner_references.iter().flatten();
+    owners
+        .filter(|owner| owner.kind == "WorkloadDeployment")
+        .map(|owner| (owner.uid.as_str(), owner))
+        .collect()
 }
 
 fn policy(hub_namespace: &str, of_city: &str, users: &[&WorkloadDeployment]) -> PropagationPolicy {
