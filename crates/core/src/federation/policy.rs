@@ -26,9 +26,18 @@ const CUT_OFF_TAINTS: [&str; 2] = ["cluster.karmada.io/not-ready", "cluster.karm
 /// What such a mark does: keep new objects away, and after a while evict those that are there.
 const TAINT_EFFECTS: [&str; 2] = ["NoSchedule", "NoExecute"];
 
+/// What the name of every policy starts with.
+const PREFIX: &str = "city-";
+
 /// The name of a city's policy.
 pub fn name(city: &str) -> String {
-    format!("city-{}", city.to_ascii_lowercase())
+    format!("{PREFIX}{}", city.to_ascii_lowercase())
+}
+
+/// The city, in lower case, whose policy has that name. `None` if it is not a name that [`name`] gives.
+pub fn city_of_name(name: &str) -> Option<&str> {
+    let city = name.strip_prefix(PREFIX)?;
+    (!city.is_empty() && !city.bytes().any(|byte| byte.is_ascii_uppercase())).then_some(city)
 }
 
 /// The city of a hub deployment, as its label spells it.

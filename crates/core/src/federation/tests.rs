@@ -133,6 +133,8 @@ fn a_policy_exists_as_long_as_its_city_has_a_deployment() {
     let all = [on_hub("b", "DFW"), on_hub("a", "DFW"), on_hub("c", "IAD")];
     let policy::Step::Apply(made) = policy_of(&all, None) else { panic!() };
     assert_eq!(meta::name(&made.metadata), "city-dfw");
+    assert_eq!(policy::city_of_name("city-dfw"), Some("dfw"));
+    assert_eq!((policy::city_of_name("city-"), policy::city_of_name("dfw")), (None, None));
     let owners: Vec<_> =
         made.metadata.owner_references.as_ref().unwrap().iter().map(|owner| owner.uid.as_str()).collect();
     assert_eq!(owners, ["uid-a", "uid-b"]);
