@@ -16,6 +16,7 @@ use compute_api::{
     k8s::ObjectMeta,
     labels, names, template_hash,
 };
+use serde_json::{Value, json};
 
 use crate::{
     location::{Offered, Unavailable},
@@ -27,7 +28,7 @@ use crate::{
 pub enum Step {
     /// Create it.
     Create(Box<WorkloadDeployment>),
-    /// Apply it: it has the fields that are ours, whole, and no other; and the resource version that it was
+    /// Bring it to this with [`patch`]: it has the fields that are ours, whole, and no other; and the resource version that it was
     /// computed from.
     Update(Box<WorkloadDeployment>),
     /// Delete it, on condition that it is still the one that was looked at.
@@ -217,6 +218,25 @@ pub fn decide<'a>(
     plan.steps.extend(deletes(existing.into_values().flatten(), Unwanted::NotAskedFor));
     plan.steps.sort_by_key(order);
     plan
+}
+
+/// The merge patch that brings a stored deployment to an [`Update`](Step::Update), onto that very version of it. What is not ours stays;
+/// what is ours and is not wanted any more goes, whoever has written it.
+pub fn patch(stored: &WorkloadDeployment, update: &WorkloadDeployment) -> Value {
+    let ours = update.metadata.owner_references.clone().unwrap_or_default();
+    let others = stored.metadata.owner_references.iter().flatten();
+    let others = others.filter(|other| !ours.iter().any(|owner| owner.uid == other.uid)).cloned();
+    let owners: Vec<_> = others.chain(ours.iter().cloned()).collect();
+    let spec = WorkloadDeploymentSpec { replicas: stored.spec.replicas, ..update.spec.clone() };
+    json!({
+        "metadata": {
+            "uid": stored.metadata.uid,
+            "resourceVersion": stored.metadata.resource_version,
+            "labels": update.metadata.labels,
+            "ownerReferences": owners,
+        },
+        "spec": crate::patch::between(&json!(stored.spec), &json!(spec)),
+    })
 }
 
 /// Whether the last deployment of a Workload is gone, so that its finalizer may go.

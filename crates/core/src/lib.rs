@@ -20,6 +20,7 @@ pub mod instance_conditions;
 pub mod location;
 pub mod meta;
 pub mod networks;
+pub mod patch;
 pub mod planner;
 pub mod projection;
 pub mod propagation;

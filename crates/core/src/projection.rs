@@ -14,6 +14,8 @@ use compute_api::{
     labels, names,
 };
 
+use serde_json::{Value, json};
+
 use crate::{
     federation::Upstream,
     meta, reasons,
@@ -129,6 +131,30 @@ pub fn decide(
             Step::Write { projection: Box::new(wanted), object, status }
         }
     }
+}
+
+/// The merge patch that makes the metadata and spec of a projection what they should be, onto that very version of it: what somebody has
+/// put there by hand goes, but for labels and annotations of their own.
+pub fn object_patch(stored: &Instance, wanted: &Instance) -> Value {
+    json!({
+        "metadata": {
+            "uid": stored.metadata.uid,
+            "resourceVersion": stored.metadata.resource_version,
+            "labels": wanted.metadata.labels,
+            "annotations": wanted.metadata.annotations.clone().unwrap_or_default(),
+            "ownerReferences": wanted.metadata.owner_references,
+        },
+        "spec": crate::patch::between(&json!(stored.spec), &json!(wanted.spec)),
+    })
+}
+
+/// The merge patch that makes the status of a projection what it should be.
+pub fn status_patch(stored: &Instance, wanted: &Instance) -> Value {
+    let status = |instance: &Instance| json!(instance.status.clone().unwrap_or_default());
+    json!({
+        "metadata": { "uid": stored.metadata.uid },
+        "status": crate::patch::between(&status(stored), &status(wanted)),
+    })
 }
 
 /// Whether a deployment is the one that the instance was made for, not a successor of the same name.

@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
 use crate::queue::{Key, Queue, Work};
+use crate::write;
 
 /// Why a pass failed. No variants: a pass that fails is tried again, whatever the reason. What no retry can mend is not an error but
 /// a condition of the object.
@@ -107,7 +108,7 @@ async fn pass<R: Reconciler>(reconciler: Arc<R>, work: Work, queue: Queue) {
 fn is_conflict(error: &Error) -> bool {
     error.chain().any(|cause| match cause.downcast_ref::<kube::Error>() {
         Some(kube::Error::Api(status)) => status.code == 409 && status.reason == "Conflict",
-        _ => false,
+        _ => matches!(cause.downcast_ref(), Some(write::Error::Conflict(_))),
     })
 }
 

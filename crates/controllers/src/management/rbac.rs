@@ -1,18 +1,69 @@
 //! What the management controllers may do, plane by plane: no more than they do.
+//!
+//! Finding projects is not theirs: whoever engages planes needs to list and watch what stands for them in core.
 
+use compute_api::{compute, karmada, milo, networking};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
 /// In each project's plane.
 pub fn project() -> Vec<PolicyRule> {
-    Vec::new()
+    vec![
+        rule(compute::GROUP, &["workloads"], &["list", "watch", "patch"]),
+        rule(
+            compute::GROUP,
+            &["workloaddeployments"],
+            &["get", "list", "watch", "create", "patch", "delete"],
+        ),
+        rule(compute::GROUP, &["instances"], &["list", "watch", "create", "patch", "delete"]),
+        rule(
+            compute::GROUP,
+            &["workloads/status", "workloaddeployments/status", "instances/status"],
+            &["patch"],
+        ),
+        // To be named as an owner whose deletion waits, where a server asks for that.
+        rule(compute::GROUP, &["workloads/finalizers", "workloaddeployments/finalizers"], &["update"]),
+        rule(networking::GROUP, &["locationbindings", "networks"], &["list", "watch"]),
+        rule("", &["namespaces"], &["get", "list", "watch"]),
+        events(),
+    ]
 }
 
 /// In the core plane.
 pub fn core() -> Vec<PolicyRule> {
-    Vec::new()
+    vec![rule(milo::RESOURCE_MANAGER_GROUP, &["projects"], &["get"])]
 }
 
 /// On the hub.
 pub fn hub() -> Vec<PolicyRule> {
-    Vec::new()
+    vec![
+        rule(
+            compute::GROUP,
+            &["workloaddeployments"],
+            &["get", "list", "watch", "create", "patch", "delete"],
+        ),
+        rule(compute::GROUP, &["instances"], &["list", "watch"]),
+        rule(
+            karmada::POLICY_GROUP,
+            &["propagationpolicies"],
+            &["list", "watch", "create", "patch", "delete"],
+        ),
+        rule(karmada::CLUSTER_GROUP, &["clusters"], &["list", "watch"]),
+        rule("", &["namespaces"], &["list", "watch", "create", "patch", "delete"]),
+        events(),
+    ]
+}
+
+/// To tell people something: a new Event, or one more of the same.
+fn events() -> PolicyRule {
+    rule("", &["events"], &["get", "create", "patch"])
+}
+
+fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {
+    let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    PolicyRule {
+        api_groups: Some(vec![group.to_owned()]),
+        resources: Some(owned(resources)),
+        verbs: owned(verbs),
+        ..PolicyRule::default()
+    }
 }

@@ -300,3 +300,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_patch_names_what_is_ours_and_leaves_the_rest() {
+    let offered = offered(&["DFW"]);
+    let mut asked = workload(&[("main", &["DFW"])]);
+    asked.spec.template.set_annotation("team", "a");
+    let mut held = made(&asked, &offered).remove(0);
+    held.spec.replicas = Some(7);
+    let owner = meta::owned_by(&leaving(workload(&[])));
+    let other = compute_api::k8s::OwnerReference { uid: "other".to_owned(), ..owner };
+    held.metadata.owner_references.as_mut().unwrap().insert(0, other);
+    asked.spec.template = template("app:2");
+    let Some(Step::Update(update)) = decide(&asked, [&held], &offered).steps.pop() else { panic!() };
+    let patch = patch(&held, &update);
+    assert_eq!(patch.pointer("/spec/template/metadata"), Some(&Value::Null));
+    assert!(patch.pointer("/spec/template/spec/runtime").is_some());
+    assert_eq!((patch.pointer("/spec/replicas"), patch.pointer("/spec/cityCode")), (None, None));
+    assert_eq!(patch["metadata"]["resourceVersion"], json!(held.metadata.resource_version));
+    assert_eq!(patch["metadata"]["ownerReferences"].as_array().unwrap().len(), 2);
+}

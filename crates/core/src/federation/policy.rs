@@ -6,11 +6,11 @@
 //! nothing else. Its key is the city in lower case; where deployments spell the city differently, it selects
 //! every spelling, since labels are matched exactly.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use compute_api::{
     compute::{API_VERSION, WorkloadDeployment},
-    k8s::{LabelSelector, ObjectMeta, Toleration},
+    k8s::{LabelSelector, ObjectMeta, OwnerReference, Toleration},
     k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelectorRequirement,
     karmada::{
         ClusterAffinity, Placement, PropagationPolicy, PropagationPolicySpec, ResourceSelector,
@@ -26,9 +26,18 @@ const CUT_OFF_TAINTS: [&str; 2] = ["cluster.karmada.io/not-ready", "cluster.karm
 /// What such a mark does: keep new objects away, and after a while evict those that are there.
 const TAINT_EFFECTS: [&str; 2] = ["NoSchedule", "NoExecute"];
 
+/// What the name of every policy starts with.
+const PREFIX: &str = "city-";
+
 /// The name of a city's policy.
 pub fn name(city: &str) -> String {
-    format!("city-{}", city.to_ascii_lowercase())
+    format!("{PREFIX}{}", city.to_ascii_lowercase())
+}
+
+/// The city, in lower case, whose policy has that name. `None` if it is not a name that [`name`] gives.
+pub fn city_of_name(name: &str) -> Option<&str> {
+    let city = name.strip_prefix(PREFIX)?;
+    (!city.is_empty() && !city.bytes().any(|byte| byte.is_ascii_uppercase())).then_some(city)
 }
 
 /// The city of a hub deployment, as its label spells it.
@@ -77,12 +86,21 @@ pub fn decide<'a>(
         stored => {
             let wanted = policy(hub_namespace, of_city, &users);
             let equal = stored.is_some_and(|stored| {
-                stored.metadata.owner_references == wanted.metadata.owner_references
+                owning_deployments(&stored.metadata) == owning_deployments(&wanted.metadata)
                     && covers_spec(&stored.spec, &wanted.spec)
             });
             if equal { Step::Nothing } else { Step::Apply(Box::new(wanted)) }
         }
     }
+}
+
+/// The deployments that own a policy, in any order. Other owners are somebody else's.
+fn owning_deployments(meta: &ObjectMeta) -> BTreeMap<&str, &OwnerReference> {
+    let owners = meta.owner_references.iter().flatten();
+    owners
+        .filter(|owner| owner.kind == "WorkloadDeployment")
+        .map(|owner| (owner.uid.as_str(), owner))
+        .collect()
 }
 
 fn policy(hub_namespace: &str, of_city: &str, users: &[&WorkloadDeployment]) -> PropagationPolicy {

@@ -14,7 +14,7 @@ use compute_api::{
 };
 
 use super::copy;
-use crate::meta;
+use crate::{meta, rollup};
 
 /// What is known of the cell that serves a city.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +85,32 @@ pub fn mirror(
         replace(&mut status.conditions, told);
     }
     status
+}
+
+/// Whether applying `wanted` would change what is stored. A count that one side leaves out is the 0 that the other's schema fills in.
+pub fn differs(stored: Option<&WorkloadDeploymentStatus>, wanted: &WorkloadDeploymentStatus) -> bool {
+    let counted = |status: &WorkloadDeploymentStatus| {
+        let WorkloadDeploymentStatus {
+            replicas,
+            current_replicas,
+            updated_replicas,
+            desired_replicas,
+            ready_replicas,
+            ..
+        } = status;
+        WorkloadDeploymentStatus {
+            replicas: replicas.or(Some(0)),
+            current_replicas: current_replicas.or(Some(0)),
+            updated_replicas: updated_replicas.or(Some(0)),
+            desired_replicas: desired_replicas.or(Some(0)),
+            ready_replicas: ready_replicas.or(Some(0)),
+            ..status.clone()
+        }
+    };
+    rollup::deployment::differs(
+        Some(&counted(stored.unwrap_or(&WorkloadDeploymentStatus::default()))),
+        &counted(wanted),
+    )
 }
 
 fn is_overlay(reason: &str) -> bool {

@@ -133,6 +133,8 @@ fn a_policy_exists_as_long_as_its_city_has_a_deployment() {
     let all = [on_hub("b", "DFW"), on_hub("a", "DFW"), on_hub("c", "IAD")];
     let policy::Step::Apply(made) = policy_of(&all, None) else { panic!() };
     assert_eq!(meta::name(&made.metadata), "city-dfw");
+    assert_eq!(policy::city_of_name("city-dfw"), Some("dfw"));
+    assert_eq!((policy::city_of_name("city-"), policy::city_of_name("dfw")), (None, None));
     let owners: Vec<_> =
         made.metadata.owner_references.as_ref().unwrap().iter().map(|owner| owner.uid.as_str()).collect();
     assert_eq!(owners, ["uid-a", "uid-b"]);
@@ -148,6 +150,7 @@ fn a_policy_exists_as_long_as_its_city_has_a_deployment() {
     held.metadata.uid = Some("policy-uid".to_owned());
     held.spec.priority = Some(0);
     held.spec.resource_selectors[0].namespace = Some("ns-1".to_owned());
+    held.metadata.owner_references.as_mut().unwrap().reverse();
     assert_eq!(policy_of(&all, Some(&held)), policy::Step::Nothing);
     assert!(matches!(policy_of(&all[..1], Some(&held)), policy::Step::Apply(_)));
     assert_eq!(policy_of(&all[2..], Some(&held)), policy::Step::Delete { uid: "policy-uid".to_owned() });
@@ -266,6 +269,19 @@ fn the_status_of_a_predecessor_is_not_believed() {
     project.status = Some(status::mirror(&project, None, &status::Cell::Absent, at(5)));
     let waiting = status::mirror(&project, None, &status::Cell::Ready, at(6));
     assert_eq!(c::find(&waiting.conditions, c::AVAILABLE).unwrap().reason, c::PENDING);
+}
+
+#[test]
+fn counts_that_are_left_out_are_no_difference() {
+    let project = deployment(2);
+    let hub = reported(&project, 1, serving());
+    let wanted = status::mirror(&project, Some(&hub), &status::Cell::Ready, at(5));
+    let stored = WorkloadDeploymentStatus { current_replicas: Some(0), replicas: Some(0), ..wanted.clone() };
+    assert!(!status::differs(Some(&stored), &wanted));
+    assert!(status::differs(None, &wanted));
+    assert!(!status::differs(None, &WorkloadDeploymentStatus::default()));
+    let other = WorkloadDeploymentStatus { ready_replicas: Some(1), ..wanted.clone() };
+    assert!(status::differs(Some(&other), &wanted));
 }
 
 proptest! {

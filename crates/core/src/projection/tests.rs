@@ -54,6 +54,25 @@ fn a_projection_is_owned_by_the_projects_own_deployment() {
 }
 
 #[test]
+fn what_is_edited_by_hand_is_put_back() {
+    let hub = on_hub();
+    let Step::Write { projection, .. } = decide(Some(&hub), None, Some(&owner()), NOW) else { panic!() };
+    let mut edited = (*projection).clone();
+    edited.metadata.resource_version = Some("7".to_owned());
+    edited.spec.volumes.push(compute_api::compute::Volume { name: "mine".to_owned(), ..Default::default() });
+    edited.status.as_mut().unwrap().conditions.truncate(1);
+    let patch = object_patch(&edited, &projection);
+    assert_eq!(patch["spec"], json!({ "volumes": null }));
+    assert_eq!(
+        (&patch["metadata"]["resourceVersion"], patch["metadata"]["labels"].is_object()),
+        (&json!("7"), true)
+    );
+    let status = status_patch(&edited, &projection);
+    assert_eq!(status["status"]["conditions"].as_array().unwrap().len(), 3);
+    assert_eq!(status["status"].as_object().unwrap().len(), 1);
+}
+
+#[test]
 fn a_projection_goes_with_the_hub_copy() {
     let projected = ready(instance(&deployment(1), 0));
     let uid = meta::uid(&projected.metadata).to_owned();

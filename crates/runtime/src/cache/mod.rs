@@ -233,6 +233,11 @@ impl<K: Object> Cache<K> {
         self.0.store.is_unreadable(&ObjectName { namespace: namespace.to_owned(), name: name.to_owned() })
     }
 
+    /// Whether a namespace has objects that could not be decoded: what is counted there may be too little.
+    pub fn has_unreadable(&self, namespace: &str) -> bool {
+        self.0.store.has_unreadable(namespace)
+    }
+
     /// Whether a whole list has been taken over: before that, absence means nothing.
     pub fn is_synced(&self) -> bool {
         self.status().synced

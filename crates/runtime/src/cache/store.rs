@@ -118,6 +118,12 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
         self.state.read().unreadable.contains_key(name)
     }
 
+    pub(crate) fn has_unreadable(&self, namespace: &str) -> bool {
+        let from = ObjectName { namespace: namespace.to_owned(), name: String::new() };
+        let state = self.state.read();
+        state.unreadable.range(from..).next().is_some_and(|(name, _)| name.namespace == namespace)
+    }
+
     pub(crate) fn by_index(&self, index: &Index<K>, value: &str) -> Vec<Arc<K>> {
         if let Some(found) = self.state.read().by_index(index, value) {
             return found;

@@ -24,6 +24,9 @@ pub struct MetadataPatch {
     /// All owners, if they change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner_references: Option<Vec<OwnerReference>>,
+    /// All finalizers, if they change. Computed from the old ones, so a resource version goes with them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finalizers: Option<Vec<String>>,
     /// Only onto the object of that uid.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
@@ -35,7 +38,10 @@ pub struct MetadataPatch {
 impl MetadataPatch {
     /// Whether it would change nothing.
     pub fn is_empty(&self) -> bool {
-        self.labels.is_empty() && self.annotations.is_empty() && self.owner_references.is_none()
+        self.labels.is_empty()
+            && self.annotations.is_empty()
+            && self.owner_references.is_none()
+            && self.finalizers.is_none()
     }
 }
 
