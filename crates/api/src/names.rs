@@ -15,6 +15,7 @@ const HASH_DIGITS: usize = 8;
 
 const HUB_NAMESPACE_PREFIX: &str = "ns-";
 const UPSTREAM_CLUSTER_PREFIX: &str = "cluster-";
+const CLAIM_PREFIX: &str = "instance-";
 
 /// The name of a new deployment: `<workload>-<placement>-<city>`, with a hash in place of its end if that is
 /// too long.
@@ -134,7 +135,12 @@ pub fn bare_project_name(project: &str) -> &str {
 
 /// The name of an instance's quota claim.
 pub fn claim_name(instance: &str) -> String {
-    format!("instance-{instance}")
+    format!("{CLAIM_PREFIX}{instance}")
+}
+
+/// The instance that a claim of that name is for.
+pub fn instance_of_claim(claim: &str) -> Option<&str> {
+    claim.strip_prefix(CLAIM_PREFIX).filter(|instance| !instance.is_empty())
 }
 
 /// The name of the binding for one network interface of a deployment.

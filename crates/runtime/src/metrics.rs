@@ -2,6 +2,8 @@
 //!
 //! Labels are controllers and kinds, never planes or objects: their number does not grow with what is served.
 
+use std::any::{Any, TypeId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ const BUCKETS: [f64; 12] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25
 #[derive(Clone, Debug)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
+    shared: Arc<Mutex<BTreeMap<TypeId, Box<dyn Any + Send + Sync>>>>,
     depth: Family<ByController, Gauge>,
     seconds: Family<ByController, Histogram, fn() -> Histogram>,
     reconciles: Family<ByResult, Counter>,
@@ -49,6 +52,7 @@ impl Metrics {
     pub(crate) fn new() -> Self {
         let metrics = Self {
             registry: Arc::default(),
+            shared: Arc::default(),
             depth: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             reconciles: Family::default(),
@@ -94,6 +98,18 @@ impl Metrics {
     /// Adds metrics of the caller's own.
     pub fn register(&self, add: impl FnOnce(&mut Registry)) {
         add(&mut self.registry.lock());
+    }
+
+    /// Metrics of the caller's own that several parts of the process count with: made and registered at the first call for
+    /// their type, and the same ones ever after.
+    pub fn shared<T: Clone + Send + Sync + 'static>(&self, make: impl FnOnce(&mut Registry) -> T) -> T {
+        let mut shared = self.shared.lock();
+        let made = shared.get(&TypeId::of::<T>()).and_then(|made| made.downcast_ref::<T>()).cloned();
+        made.unwrap_or_else(|| {
+            let made = make(&mut self.registry.lock());
+            shared.insert(TypeId::of::<T>(), Box::new(made.clone()));
+            made
+        })
     }
 
     /// All metrics in OpenMetrics text.

@@ -1,12 +1,25 @@
 //! The controllers that serve one cell.
+//!
+//! [`deployment`] turns deployments into instances and reports on them; [`instance`] claims quota, waits for data, opens gates and says
+//! how an instance is; [`writeback`] keeps the hub's copies of instances. What they share is small: [`latest`] knows our own writes
+//! before caches do, [`told`] keeps events from being repeated, [`indexes`] finds objects, [`keys`] names work.
 
+mod deployment;
+mod indexes;
+mod instance;
+mod keys;
+mod latest;
+mod quota;
 pub mod rbac;
+mod told;
+mod write;
+mod writeback;
 
 use std::sync::Arc;
 
 use compute_runtime::Plane;
 use compute_runtime::engage::Connect;
-use compute_runtime::events::Events;
+use compute_runtime::events::{Events, Recorder};
 use compute_runtime::tasks::Tasks;
 
 /// What the cell controllers need.
@@ -47,7 +60,39 @@ pub enum Quota {
     Projects(Arc<Connect>),
 }
 
+/// The cell, as all its controllers see it. Cheap to clone.
+#[derive(Clone)]
+struct Cell {
+    plane: Plane,
+    recorder: Recorder,
+}
+
 /// Starts the controllers. They run until the tasks are stopped.
 pub fn spawn(tasks: &mut Tasks, setup: Setup) {
-    let _ = (tasks, setup);
+    let Setup { cell, source, quota, networking, events } = setup;
+    let name = cell.id().clone();
+    let recorder = events.recorder(name.as_str(), cell.client().clone());
+    let cell = Cell { plane: cell, recorder };
+
+    let deployments = cell.clone();
+    tasks.spawn(format!("deployments of {name}"), move |stop| {
+        deployment::run(deployments, networking, stop)
+    });
+    let ledger = match (quota, &source) {
+        (Quota::Disabled, _) => None,
+        (Quota::Projects(connect), Source::Hub { cluster_name, .. }) => {
+            Some(quota::Origin { connect, source_cluster: cluster_name.clone(), project: None })
+        }
+        // There is no hub that knows the cell by a name; the project is the whole of it.
+        (Quota::Projects(connect), Source::Project { name }) => {
+            Some(quota::Origin { connect, source_cluster: name.clone(), project: Some(name.clone()) })
+        }
+    };
+    let instances = cell.clone();
+    tasks.spawn(format!("instances of {name}"), move |stop| instance::run(instances, ledger, stop));
+    if let Source::Hub { hub, cluster_name } = source {
+        tasks.spawn(format!("write-back of {name}"), move |stop| {
+            writeback::run(cell, hub, cluster_name, stop)
+        });
+    }
 }

@@ -108,6 +108,22 @@ pub fn read<'a>(
     Found::Own(answer(claim, &buckets.into_iter().collect::<Vec<_>>(), now))
 }
 
+/// Whether the ledger has denied a claim. That is final, and what it has granted of it still counts: the claim has to go.
+pub fn is_denied(claim: &ResourceClaim) -> bool {
+    let conditions = claim.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    c::find(conditions, ledger::CONDITION_GRANTED).is_some_and(|said| {
+        Status::of(said) == Status::False && said.reason == ledger::REASON_QUOTA_EXCEEDED
+    })
+}
+
+/// How long until a claim that the ledger has looked at, and not decided, means that no budget covers it. `None` if the ledger
+/// has not looked, or that time is over.
+pub fn undecided_for(claim: &ResourceClaim, now: Timestamp) -> Option<Duration> {
+    claim.status.as_ref()?.observed_generation?;
+    let age = meta::created(&claim.metadata).duration_until(now);
+    UNDECIDED_PATIENCE.checked_sub(Duration::try_from(age).unwrap_or_default()).filter(|left| !left.is_zero())
+}
+
 fn answer(claim: &ResourceClaim, buckets: &[&AllowanceBucket], now: Timestamp) -> Outcome {
     let Some(status) = &claim.status else { return Outcome::NotEvaluated };
     let granted = c::find(&status.conditions, ledger::CONDITION_GRANTED);

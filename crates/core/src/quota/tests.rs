@@ -276,3 +276,21 @@ proptest! {
         prop_assert!(pace::after_denial(denials.saturating_add(1), chance) >= pause);
     }
 }
+
+#[test]
+fn a_denial_is_told_from_what_is_undecided() {
+    use compute_api::quota::{REASON_PENDING_EVALUATION, REASON_QUOTA_AVAILABLE, REASON_QUOTA_EXCEEDED};
+
+    use super::claim::{is_denied, undecided_for};
+
+    assert!(is_denied(&answered(Status::False, REASON_QUOTA_EXCEEDED)));
+    assert!(!is_denied(&answered(Status::False, REASON_PENDING_EVALUATION)));
+    assert!(!is_denied(&answered(Status::True, REASON_QUOTA_AVAILABLE)));
+    assert!(!is_denied(&claim_of(&one())));
+
+    let undecided = answered(Status::False, REASON_PENDING_EVALUATION);
+    assert_eq!(undecided_for(&undecided, at(103)), Some(Duration::from_secs(7)));
+    assert_eq!(undecided_for(&undecided, at(90)), Some(Duration::from_secs(10)));
+    assert_eq!(undecided_for(&undecided, at(110)), None);
+    assert_eq!(undecided_for(&claim_of(&one()), at(103)), None);
+}

@@ -1,0 +1,241 @@
+//! Asking the ledger for one instance.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use compute_api::compute::{Instance, gates};
+use compute_api::conditions::{self as c, Status};
+use compute_api::names;
+use compute_api::quota::ResourceClaim;
+use compute_core::quota::claim::{self, Claimant, Found};
+use compute_core::quota::{self, Outcome, pace, size};
+use compute_core::{federation::Upstream, meta};
+use compute_runtime::Key;
+use tokio::time::Instant;
+
+use super::Ledger;
+use super::namespaces::Stands;
+use super::projects::{Project, Seen};
+
+/// How asking ended.
+pub(in crate::cell) struct Answer {
+    /// What the condition says.
+    pub(in crate::cell) outcome: Outcome,
+    /// When to ask again, if nothing happens before.
+    pub(in crate::cell) again: Option<Duration>,
+    /// What to fail with, once the condition is written.
+    pub(in crate::cell) error: Option<anyhow::Error>,
+}
+
+impl Answer {
+    pub(super) fn disabled() -> Self {
+        Self { outcome: Outcome::Disabled, again: None, error: None }
+    }
+
+    fn new(outcome: Outcome) -> Self {
+        Self { outcome, again: None, error: None }
+    }
+
+    fn after(self, wait: Duration) -> Self {
+        let again = self.again.map_or(wait, |again| again.min(wait));
+        Self { again: Some(again), ..self }
+    }
+}
+
+/// One instance that asks, and whom.
+struct Ask<'a> {
+    key: &'a Key,
+    instance: &'a Instance,
+    upstream: &'a Upstream,
+    project: &'a Arc<Project>,
+}
+
+impl Ledger {
+    pub(super) async fn evaluate(&self, key: &Key, instance: &Instance) -> Answer {
+        if is_settled(instance) && !self.has_lost_claim(key, instance) {
+            return Answer::new(Outcome::Granted);
+        }
+        let mut answer = self.ask(key, instance).await;
+        if quota::is_failure(&answer.outcome) {
+            let reason = quota::condition(&answer.outcome, None).reason;
+            self.metrics.failed(&reason);
+        }
+        if answer.again.is_none() && !matches!(answer.outcome, Outcome::Granted) {
+            let age = meta::created(&instance.metadata).duration_until(self.cell.runtime().clock().now());
+            answer = answer.after(pace::recheck(Duration::try_from(age).unwrap_or_default()));
+        }
+        tracing::debug!(%key, outcome = ?answer.outcome, again = ?answer.again, "quota was asked for");
+        answer
+    }
+
+    /// Whether the claim of an instance that is past its gate has disappeared. Only seen while claims are watched anyway.
+    fn has_lost_claim(&self, key: &Key, instance: &Instance) -> bool {
+        let Some(project) = self.projects.of(key) else { return false };
+        project.settled(key);
+        let Some(upstream) = self.namespaces.known(&key.namespace) else { return false };
+        project.has_lost(&upstream.namespace, &names::claim_name(meta::name(&instance.metadata)))
+    }
+
+    async fn ask(&self, key: &Key, instance: &Instance) -> Answer {
+        let upstream = match self.namespaces.upstream(&key.namespace).await {
+            Ok(Stands::For(upstream)) => upstream,
+            Ok(Stands::ForNothing(message)) => {
+                return Answer::new(Outcome::ProjectUnresolvable { message });
+            }
+            Err(error) => {
+                let error = anyhow::Error::new(error).context("reading the namespace");
+                return Answer { error: Some(error), ..Answer::new(Outcome::NotClaimed) };
+            }
+        };
+        let project = match self.projects.join(&upstream.project, key) {
+            Ok(project) => project,
+            Err(error) => {
+                tracing::warn!(project = upstream.project, error = format!("{error:#}"), "no client for a project");
+                return Answer::new(Outcome::Unreachable {
+                    message: "The quota service cannot be connected to".to_owned(),
+                });
+            }
+        };
+        project.wait(key);
+        let stored = instance.status.as_ref().and_then(|status| c::find(&status.conditions, c::QUOTA_GRANTED));
+        if stored.is_some_and(|stored| stored.reason == c::QUOTA_EXCEEDED) {
+            project.line().was_denied(key, meta::created(&instance.metadata), Instant::now());
+        }
+        let ask = Ask { key, instance, upstream: &upstream, project: &project };
+        let answer = self.find_claim(&ask).await;
+        let undecided =
+            matches!(answer.outcome, Outcome::NotClaimed | Outcome::NotEvaluated | Outcome::PredecessorLeaving);
+        if !undecided {
+            project.answered(key);
+        }
+        answer
+    }
+
+    /// Finds the instance's claim, or makes it.
+    async fn find_claim(&self, ask: &Ask<'_>) -> Answer {
+        let Ask { key, instance, upstream, project } = ask;
+        let name = names::claim_name(meta::name(&instance.metadata));
+        let uid = meta::uid(&instance.metadata);
+        match project.seen(key, &upstream.namespace, &name, uid) {
+            Seen::Claim(claim) => return self.judge(ask, &claim).await,
+            Seen::Made => match self.claims.get(project.client(), &upstream.namespace, &name).await {
+                Ok(Some(claim)) => return self.judge(ask, &claim).await,
+                Ok(None) => project.unmade(key),
+                Err(failure) => return Answer::new(claim::failed(&failure)),
+            },
+            // To make one that is there already fails, and tells so: that is one request, as a read would be.
+            Seen::Absent | Seen::Unknown => {}
+        }
+        if let Err(wait) = project.line().take_turn(key, Instant::now()) {
+            return Answer::new(Outcome::NotClaimed).after(wait);
+        }
+        self.make_claim(ask, &name).await
+    }
+
+    async fn make_claim(&self, ask: &Ask<'_>, name: &str) -> Answer {
+        let Ask { key, instance, upstream, project } = ask;
+        let size = match size::of(&instance.spec) {
+            Ok(size) => size,
+            Err(error) => {
+                let message = format!("The size of the instance cannot be told: {error}");
+                return Answer::new(Outcome::Refused { message });
+            }
+        };
+        let wanted = claim::build(self.claimant(instance, upstream), size);
+        match self.claims.create(project.client(), &wanted).await {
+            Ok(Some(made)) => {
+                if is_granted(instance) {
+                    tracing::warn!(%key, claim = name, "a granted claim had disappeared and was made again");
+                }
+                let made = Arc::new(made);
+                project.made(key, made.clone());
+                self.judge(ask, &made).await
+            }
+            Ok(None) => match self.claims.get(project.client(), &upstream.namespace, name).await {
+                Ok(Some(claim)) => self.judge(ask, &claim).await,
+                Ok(None) => Answer::new(Outcome::NotClaimed),
+                Err(failure) => Answer::new(claim::failed(&failure)),
+            },
+            Err(failure) => Answer::new(claim::failed(&failure)),
+        }
+    }
+
+    /// What a claim of the instance's name means.
+    async fn judge(&self, ask: &Ask<'_>, held: &ResourceClaim) -> Answer {
+        let Ask { key, instance, upstream, project } = ask;
+        let (claimant, now) = (self.claimant(instance, upstream), self.cell.runtime().clock().now());
+        match claim::read(held, claimant, [], now) {
+            Found::Own(_) if claim::is_denied(held) => self.denied(ask, claimant, held).await,
+            Found::Own(outcome) => {
+                if outcome == Outcome::Granted {
+                    project.leave_line(key);
+                }
+                let answer = Answer::new(outcome);
+                let patience = claim::undecided_for(held, now);
+                match (&answer.outcome, patience) {
+                    (Outcome::NotEvaluated, Some(left)) => {
+                        let age = meta::created(&instance.metadata).duration_until(now);
+                        answer.after(pace::recheck(Duration::try_from(age).unwrap_or_default())).after(left)
+                    }
+                    _ => answer,
+                }
+            }
+            Found::Leftover { leaving, .. } => {
+                let answer = Answer::new(Outcome::PredecessorLeaving);
+                if leaving {
+                    return answer;
+                }
+                project.unmade(key);
+                match self.claims.delete(project.client(), held).await {
+                    Ok(()) => answer,
+                    Err(failure) => Answer::new(claim::failed(&failure)),
+                }
+            }
+            Found::OtherCell { source_cluster } => Answer::new(Outcome::HeldByOtherCell { source_cluster }),
+        }
+    }
+
+    /// A denial is final, and its granted parts still count: the claim goes at once, and another follows later.
+    async fn denied(&self, ask: &Ask<'_>, claimant: Claimant<'_>, held: &ResourceClaim) -> Answer {
+        let Ask { key, instance, project, .. } = ask;
+        let buckets = self.claims.buckets(project.client(), project.name()).await;
+        let Found::Own(outcome) = claim::read(held, claimant, &buckets, self.cell.runtime().clock().now()) else {
+            return Answer::new(Outcome::NotClaimed);
+        };
+        let (now, chance) = (Instant::now(), self.chance());
+        let wait = {
+            let mut line = project.line();
+            let created = meta::created(&instance.metadata);
+            line.denied(key, created, held.metadata.uid.as_deref(), now, |denials| pace::after_denial(denials, chance));
+            line.wait(key, now)
+        };
+        project.unmade(key);
+        let deleted = self.claims.delete(project.client(), held).await;
+        let answer = wait.into_iter().fold(Answer::new(outcome), Answer::after);
+        match deleted {
+            Ok(()) => answer,
+            Err(failure) => {
+                let error = anyhow::anyhow!("deleting a denied claim: {}", failure.message);
+                Answer { error: Some(error), ..answer }
+            }
+        }
+    }
+
+    /// A number from 0 to 1.
+    fn chance(&self) -> f64 {
+        const BITS: u32 = 53;
+        let bits = self.cell.runtime().random().next_u64() >> (u64::BITS - BITS);
+        bits as f64 / (1_u64 << BITS) as f64
+    }
+}
+
+/// Whether an instance has its grant behind it: nothing is asked for it any more.
+fn is_settled(instance: &Instance) -> bool {
+    is_granted(instance) && !instance.spec.has_gate(gates::QUOTA)
+}
+
+/// Whether the condition says that quota is granted.
+fn is_granted(instance: &Instance) -> bool {
+    let stored = instance.status.as_ref().and_then(|status| c::find(&status.conditions, c::QUOTA_GRANTED));
+    stored.is_some_and(|stored| Status::of(stored) == Status::True && stored.reason == c::QUOTA_AVAILABLE)
+}

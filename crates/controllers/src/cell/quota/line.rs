@@ -1,0 +1,150 @@
+//! Instances of one project whose claims were denied, and whose turn it is to claim again.
+//!
+//! # Guarantees
+//!
+//! - After a denial an instance waits: 15 s, doubling to 300 s, or until a claim of the project is released.
+//! - Of those whose wait is over one at a time claims, the oldest first. Its turn ends when its claim is answered, when it cannot
+//!   be asked for, and when the instance is gone.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use compute_api::k8s::Timestamp;
+use compute_runtime::Key;
+use tokio::time::Instant;
+
+/// How long an instance that waits for another's turn sleeps if nobody wakes it.
+const FALLBACK: Duration = Duration::from_secs(15);
+
+/// The denied of one project.
+#[derive(Default)]
+pub(super) struct Line {
+    denied: BTreeMap<Key, Denied>,
+    turn: Option<Key>,
+}
+
+struct Denied {
+    /// When the instance was made.
+    created: Timestamp,
+    denials: u32,
+    due: Instant,
+    /// Uid of the claim that was denied last.
+    claim: Option<String>,
+}
+
+impl Line {
+    /// A claim of an instance was denied. `pause` says how long to wait after so many denials.
+    pub(super) fn denied(
+        &mut self,
+        key: &Key,
+        created: Timestamp,
+        claim: Option<&str>,
+        now: Instant,
+        pause: impl FnOnce(u32) -> Duration,
+    ) {
+        let denied =
+            self.denied.entry(key.clone()).or_insert(Denied { created, denials: 0, due: now, claim: None });
+        // A claim that could not be deleted is seen again, and was denied once.
+        if claim.is_none() || denied.claim.as_deref() != claim {
+            denied.denials += 1;
+            denied.due = now + pause(denied.denials);
+            denied.claim = claim.map(str::to_owned);
+        }
+    }
+
+    /// An instance was denied before this process began: it is due, in its turn.
+    pub(super) fn was_denied(&mut self, key: &Key, created: Timestamp, now: Instant) {
+        self.denied.entry(key.clone()).or_insert(Denied { created, denials: 0, due: now, claim: None });
+    }
+
+    /// Takes the turn, if the instance may claim now; else how long until it should ask again.
+    pub(super) fn take_turn(&mut self, key: &Key, now: Instant) -> Result<(), Duration> {
+        let Some(own) = self.denied.get(key) else { return Ok(()) };
+        if let Some(wait) = own.due.checked_duration_since(now).filter(|wait| !wait.is_zero()) {
+            return Err(wait);
+        }
+        if self.turn.as_ref().is_some_and(|turn| turn != key) || self.next(now).as_ref() != Some(key) {
+            return Err(FALLBACK);
+        }
+        self.turn = Some(key.clone());
+        Ok(())
+    }
+
+    /// How long until an instance's wait is over, if it has one.
+    pub(super) fn wait(&self, key: &Key, now: Instant) -> Option<Duration> {
+        self.denied.get(key).map(|denied| denied.due.saturating_duration_since(now))
+    }
+
+    /// An instance has got its answer, or cannot get one. Who is to be woken.
+    pub(super) fn answered(&mut self, key: &Key, now: Instant) -> Option<Key> {
+        if self.turn.as_ref() != Some(key) {
+            return None;
+        }
+        self.turn = None;
+        self.next(now).filter(|next| next != key)
+    }
+
+    /// An instance does not wait any more: its claim is granted, or it is gone. Who is to be woken.
+    pub(super) fn leave(&mut self, key: &Key, now: Instant) -> Option<Key> {
+        self.denied.remove(key);
+        self.answered(key, now)
+    }
+
+    /// A claim of the project was released: everybody's wait is over. Who is to be woken.
+    pub(super) fn released(&mut self, now: Instant) -> Option<Key> {
+        for denied in self.denied.values_mut() {
+            denied.due = denied.due.min(now);
+        }
+        if self.turn.is_some() { None } else { self.next(now) }
+    }
+
+    /// The oldest whose wait is over.
+    fn next(&self, now: Instant) -> Option<Key> {
+        let due = self.denied.iter().filter(|(_, denied)| denied.due <= now);
+        due.min_by_key(|(key, denied)| (denied.created, *key)).map(|(key, _)| key.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::keys;
+    use super::*;
+
+    const PAUSE: Duration = Duration::from_secs(15);
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn one_at_a_time_and_the_oldest_first() {
+        let (old, new, now) = (keys::key("ns", "z"), keys::key("ns", "a"), Instant::now());
+        let mut line = Line::default();
+        assert_eq!(line.take_turn(&new, now), Ok(()), "who was never denied may claim");
+        line.denied(&new, at(2), Some("c1"), now, |_| PAUSE);
+        line.denied(&old, at(1), Some("c2"), now, |_| PAUSE);
+        assert_eq!(line.take_turn(&old, now), Err(PAUSE));
+        let later = now + PAUSE;
+        assert_eq!(line.take_turn(&new, later), Err(FALLBACK), "the older comes first");
+        assert_eq!(line.take_turn(&old, later), Ok(()));
+        assert_eq!(line.take_turn(&old, later), Ok(()), "it keeps its turn");
+        assert_eq!(line.take_turn(&new, later), Err(FALLBACK));
+        line.denied(&old, at(1), Some("c3"), later, |denials| PAUSE * denials);
+        assert_eq!(line.answered(&old, later), Some(new.clone()));
+        assert_eq!(line.take_turn(&new, later), Ok(()));
+        assert_eq!(line.leave(&new, later), None, "nobody else is due");
+        assert_eq!(line.wait(&old, later), Some(PAUSE * 2));
+        assert_eq!(line.released(later), Some(old.clone()));
+        assert_eq!(line.take_turn(&old, later), Ok(()));
+        assert_eq!(line.leave(&old, later), None);
+    }
+
+    #[test]
+    fn a_denial_counts_once() {
+        let (key, now) = (keys::key("ns", "a"), Instant::now());
+        let mut line = Line::default();
+        line.denied(&key, at(1), Some("c"), now, |denials| PAUSE * denials);
+        line.denied(&key, at(1), Some("c"), now + PAUSE, |denials| PAUSE * denials);
+        assert_eq!(line.wait(&key, now), Some(PAUSE));
+    }
+}
