@@ -13,3 +13,8 @@ pub const INSTANCE: &str = "compute.datumapis.com/instance";
 
 /// Finalizers of the garbage collector. They do not count as "somebody still holds the object".
 pub const GARBAGE_COLLECTOR: [&str; 2] = ["foregroundDeletion", "orphan"];
+
+/// On an Instance: held by the provider of that name from before it starts anything until everything has stopped.
+pub fn provider(name: &str) -> String {
+    format!("{}provider-{name}", crate::labels::PREFIX)
+}

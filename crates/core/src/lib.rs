@@ -16,6 +16,7 @@
 
 pub mod deployments;
 pub mod federation;
+pub mod image;
 pub mod instance_conditions;
 pub mod location;
 pub mod meta;
@@ -24,6 +25,7 @@ pub mod patch;
 pub mod planner;
 pub mod projection;
 pub mod propagation;
+pub mod provider;
 pub mod quota;
 pub mod reasons;
 pub mod referenced_data;

@@ -12,6 +12,7 @@
 mod error;
 mod finalizers;
 mod metadata;
+mod outcome;
 mod owners;
 
 use std::fmt::Debug;

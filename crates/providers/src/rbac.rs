@@ -1,0 +1,23 @@
+//! What a provider may do in its cell: no more than it does.
+
+use compute_api::compute::GROUP;
+use k8s_openapi::api::rbac::v1::PolicyRule;
+
+/// In the cell's own plane, whatever the engine.
+pub fn cell() -> Vec<PolicyRule> {
+    vec![
+        rule(GROUP, &["instances"], &["get", "list", "watch", "patch"]),
+        rule(GROUP, &["instances/status"], &["patch"]),
+        rule("", &["events"], &["create", "get", "patch"]),
+    ]
+}
+
+fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {
+    let all = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    PolicyRule {
+        api_groups: Some(vec![group.to_owned()]),
+        resources: Some(all(resources)),
+        verbs: all(verbs),
+        ..PolicyRule::default()
+    }
+}

@@ -1,1 +1,0 @@
-//! An engine that runs nothing and says so in every status: for tests, demos and scale runs.
