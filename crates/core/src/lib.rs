@@ -21,6 +21,7 @@ pub mod location;
 pub mod meta;
 pub mod networks;
 pub mod planner;
+pub mod project;
 pub mod projection;
 pub mod propagation;
 pub mod quota;
