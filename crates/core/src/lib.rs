@@ -23,6 +23,7 @@ pub mod meta;
 pub mod networks;
 pub mod patch;
 pub mod planner;
+pub mod project;
 pub mod projection;
 pub mod propagation;
 pub mod provider;

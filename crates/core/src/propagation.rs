@@ -1,7 +1,7 @@
 //! How a hub sends objects to its members, as Karmada does it, for the part of it that we use.
 //!
-//! [`claim`] says which policy an object belongs to, [`choose`] which clusters that policy sends it to, and
-//! [`member`] what happens on one of these. Namespaces go to all members ([`namespace_goes_to_members`]); what
+//! [`claim`] says which policy an object belongs to, [`choose`] which clusters that policy sends it to,
+//! [`binding`] how both are kept, and [`member`] what happens on one of these. Namespaces go to all members ([`namespace_goes_to_members`]); what
 //! a deployment depends on follows it ([`dependencies`]); its status comes back ([`member::reflected`]).
 //!
 //! # Guarantees
@@ -25,6 +25,7 @@ use crate::{
     referenced_data::{self, Source},
 };
 
+pub mod binding;
 pub mod member;
 
 /// What a policy looks at.

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use compute_api::{k8s::ObjectMeta, template_hash};
 use serde_json::{Map, Value, json};
 
+use super::binding;
 use crate::meta;
 
 /// On what the hub puts on a member: that it does.
@@ -44,7 +45,7 @@ pub enum Step {
 }
 
 /// What to do about an object on a member. `hub` is the hub's object if it is sent to this member; `None` if it
-/// is gone, or its policy is, or another member was chosen.
+/// is gone, or another member was chosen.
 pub fn decide(hub: Option<&Value>, member: Option<&Value>) -> Step {
     let hub = hub.filter(|hub| !meta::is_being_deleted(&metadata(hub)));
     match (hub, member) {
@@ -81,9 +82,23 @@ pub fn reflected(hub: &Value, member: &Value) -> Option<Value> {
     if !is_copy_of(&held, &metadata(hub)) {
         return None;
     }
-    let status = if meta::is_being_deleted(&held) { json!({}) } else { member.get("status")?.clone() };
     let stored = hub.get("status").cloned().unwrap_or_else(|| json!({}));
+    if meta::is_being_deleted(&held) {
+        return (!says_nothing(&stored)).then(|| json!({}));
+    }
+    let status = member.get("status")?.clone();
     (!template_hash::same_content(&stored, &status)).then_some(status)
+}
+
+/// Whether nothing is left of a status. The schema puts zeros into an empty one.
+fn says_nothing(status: &Value) -> bool {
+    match status {
+        Value::Null => true,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Array(entries) => entries.is_empty(),
+        Value::Object(fields) => fields.values().all(says_nothing),
+        Value::Bool(_) | Value::String(_) => false,
+    }
 }
 
 fn is_copy_of(member: &ObjectMeta, hub: &ObjectMeta) -> bool {
@@ -101,7 +116,10 @@ fn desired(hub: &Value, member: Option<&Value>) -> Value {
     let none = Map::new();
     let mut wanted = hub.as_object().unwrap_or(&none).clone();
     wanted.remove("status");
-    let from = metadata(hub);
+    let mut from = metadata(hub);
+    if let Some(annotations) = &mut from.annotations {
+        annotations.retain(|key, _| !binding::ANNOTATIONS.contains(&key.as_str()));
+    }
     let held = member.map(metadata).unwrap_or_default();
     let mut labels = merged(&held, MANAGED_LABELS, held.labels.as_ref(), from.labels.as_ref());
     labels.insert(MANAGED_LABEL.to_owned(), "true".to_owned());

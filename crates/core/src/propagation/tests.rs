@@ -8,7 +8,11 @@ use compute_api::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{member::Step, *};
+use super::{
+    binding::{self, Binding},
+    member::Step,
+    *,
+};
 use crate::fixtures::{deployment, leaving, stored};
 
 fn policy(name: &str, selector: ResourceSelector, priority: i64) -> PropagationPolicy {
@@ -227,7 +231,60 @@ fn status_comes_back_from_the_object_it_was_sent_to() {
     held["status"] = json!({ "replicas": 2 });
     assert_eq!(member::reflected(&hub, &held), Some(json!({ "replicas": 2 })));
     assert_eq!(member::reflected(&on_hub("second"), &held), None);
-    assert_eq!(member::reflected(&hub, &being_deleted(held)), Some(json!({})));
+    assert_eq!(member::reflected(&hub, &being_deleted(held.clone())), Some(json!({})));
+    let mut emptied = hub;
+    emptied["status"] = json!({ "replicas": 0, "location": {} });
+    assert_eq!(member::reflected(&emptied, &being_deleted(held)), None, "defaults say nothing");
+}
+
+/// What is noted on an object, read back.
+fn noted(binding: &Binding) -> Binding {
+    let mut object = stored("ns", "web", "uid");
+    let notes = binding.annotations("ns").into_iter().filter_map(|(key, value)| Some((key, value?)));
+    object.annotations = Some(notes.collect());
+    Binding::of(&object)
+}
+
+#[test]
+fn a_binding_sticks() {
+    let labels = meta::map([(TOPOLOGY_CITY_CODE, "DFW")]);
+    let template = Template {
+        api_version: API_VERSION,
+        kind: "WorkloadDeployment",
+        namespace: "ns",
+        name: "web",
+        labels: Some(&labels),
+    };
+    let mut by_city = policy("m", selector(None, Some("DFW")), 0);
+    by_city.spec.placement = Some(one_of("DFW"));
+    by_city.spec.propagate_deps = Some(true);
+    let (a, b) = (cluster("a", "DFW"), cluster("b", "DFW"));
+    let members = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+    let decide = |held: &Binding, policies: &[PropagationPolicy], clusters: &[&Cluster]| {
+        let wanted = binding::decide(&template, held, policies, clusters, &members);
+        assert_eq!(binding::decide(&template, &wanted, policies, clusters, &members), wanted);
+        assert_eq!(noted(&wanted), wanted);
+        wanted
+    };
+    let policies = [by_city];
+    let none = decide(&Binding::default(), &[], &[&a, &b]);
+    assert_eq!(none, Binding::default());
+    let first = decide(&none, &policies, &[&b]);
+    assert_eq!((first.policy.as_deref(), first.propagate_deps), (Some("m"), true));
+    assert_eq!(first.clusters, BTreeSet::from(["b".to_owned()]));
+    assert_eq!(decide(&first, &policies, &[&a, &b]), first, "nothing moves");
+    assert_eq!(decide(&first, &policies, &[&a]), first, "a member that is served comes back");
+    let left = decide(&first, &[], &[&a, &b]);
+    assert_eq!(left, Binding { policy: None, ..first.clone() }, "what was sent stays");
+    assert_eq!(decide(&left, &policies, &[&a, &b]), first);
+    let others = BTreeSet::new();
+    let moved = binding::decide(&template, &first, &policies, &[&a], &others);
+    assert_eq!(moved.clusters, BTreeSet::from(["a".to_owned()]));
+    // The notes do not travel.
+    let mut hub = on_hub("hub-uid");
+    let held = on_member(&hub);
+    hub["metadata"]["annotations"] = json!(first.annotations("ns"));
+    assert_eq!(member::decide(Some(&hub), Some(&held)), Step::Nothing);
 }
 
 #[test]
