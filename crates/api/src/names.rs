@@ -148,6 +148,18 @@ pub fn network_binding_name(deployment: &str, interface: usize) -> String {
     format!("{deployment}-net-{interface}")
 }
 
+/// The name of a network in a location: `<network>-<location>`, with a hash in place of its end if that is too long.
+pub fn network_context_name(network: &str, location: &str) -> String {
+    let plain = format!("{network}-{location}");
+    if plain.len() <= MAX_LABEL_VALUE { plain } else { with_hash(&plain, &[network, location]) }
+}
+
+/// The name of a network in a location whose [`network_context_name`] is held by another one: `a-b` in `c` and `a` in
+/// `b-c` meet.
+pub fn network_context_name_on_collision(network: &str, location: &str) -> String {
+    with_hash(&format!("{network}-{location}"), &[network, location])
+}
+
 /// The name of the one subnet claim of a network context.
 pub fn subnet_claim_name(context: &str) -> String {
     format!("{context}-0")

@@ -34,6 +34,7 @@ pub mod removal;
 pub mod restart;
 pub mod rollup;
 pub mod scale;
+pub mod subnets;
 pub mod writeback;
 
 #[cfg(test)]

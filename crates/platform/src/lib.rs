@@ -9,3 +9,5 @@ pub mod networks;
 pub mod projects;
 pub mod propagation;
 pub mod quota;
+
+mod status;

@@ -29,6 +29,7 @@ use serde_json::{Value, json};
 
 pub use error::{Error, Outage, Retry};
 pub use metadata::MetadataPatch;
+pub use outcome::STALE;
 pub use owners::{OtherController, controller_reference, is_controlled_by, plain_reference, set_owner};
 
 /// The result of a write.

@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::Error;
 use crate::controller::{self, Next};
 
-/// What a conflict waits for at most: the watch shows what the other has written, and makes the key due, long before.
-const STALE: Duration = Duration::from_secs(1);
+/// How long a pass that found its cache to be behind waits at most: the watch shows what the other has written, and makes the key due,
+/// long before.
+pub const STALE: Duration = Duration::from_secs(1);
 
 impl Error {
     /// How a pass over an object ends whose write failed: an object that is gone or has changed is no failure, as its cache is about to

@@ -1,0 +1,111 @@
+//! What the tests of networks and quota share: planes on an embedded server that count what is asked of them, tasks, and waiting.
+
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+
+use compute_api::k8s::Timestamp;
+use compute_api::kube::Client;
+use compute_api::kube::client::Body;
+use compute_apiserver::{ApiServer, Identity, Options, PlaneName, PlaneTemplate};
+use compute_runtime::clock::TimerClock;
+use compute_runtime::tasks::{Ended, Tasks};
+use compute_runtime::{Plane, PlaneId, Random, Runtime};
+use http::Request;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tower::ServiceExt as _;
+
+/// How long a condition may take to come true, in time that only passes while nothing else happens.
+const DEADLINE: Duration = Duration::from_secs(3600);
+
+/// An embedded server whose planes serve all kinds.
+pub struct World {
+    server: ApiServer,
+    template: PlaneTemplate,
+    pub runtime: Runtime,
+}
+
+/// A plane as a test sees it and as the code under test does.
+pub struct TestPlane {
+    pub client: Client,
+    pub plane: Plane,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl World {
+    pub async fn new() -> Self {
+        let server = ApiServer::new(Options::default());
+        let crds = compute_api::crds::ours().into_iter().chain(compute_api::crds::foreign());
+        let crds: Vec<_> = crds.map(|crd| serde_json::to_value(crd).unwrap()).collect();
+        let template = server.template(&crds).await.unwrap();
+        let clock = TimerClock::starting_at(Timestamp::from_second(1_700_000_000).unwrap());
+        Self { server, template, runtime: Runtime::new(clock, Random::seeded(7)) }
+    }
+
+    /// A fresh plane on the server, known to the runtime by `id`.
+    pub async fn plane(&self, name: &str, id: &str) -> TestPlane {
+        let plane = PlaneName::new(name).unwrap();
+        self.server.create_plane(plane.clone(), &self.template).await.unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let heard = asked.clone();
+        let service = self.server.service(&plane, Identity::superuser("platform"));
+        let counted = service.map_request(move |request: Request<Body>| {
+            heard.lock().push(format!("{} {}", request.method(), request.uri()));
+            request
+        });
+        let client = Client::new(self.server.service(&plane, Identity::superuser("test")), "default");
+        let plane = Plane::new(&self.runtime, PlaneId::new(id), Client::new(counted, "default"));
+        TestPlane { client, plane, asked }
+    }
+}
+
+impl TestPlane {
+    /// What was asked so far, but for lists and watches.
+    pub fn requests(&self) -> Vec<String> {
+        let asked = self.asked.lock();
+        asked.iter().filter(|line| !line.contains("watch=") && !line.contains("limit=")).cloned().collect()
+    }
+
+    /// The watches that were asked for so far.
+    pub fn watches(&self) -> Vec<String> {
+        self.asked.lock().iter().filter(|line| line.contains("watch=")).cloned().collect()
+    }
+}
+
+/// Tasks that run until this is stopped.
+pub struct Running {
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<Result<(), Ended>>,
+}
+
+impl Running {
+    pub fn start(tasks: Tasks) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let stopped = async {
+            let _ = stopped.await;
+        };
+        Self { stop, ended: tokio::spawn(tasks.run(stopped, Duration::from_secs(10))) }
+    }
+
+    pub async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.ended.await.unwrap().unwrap();
+    }
+}
+
+/// Asks again and again until `ask` gives `Ok`; fails with its last reason after [`DEADLINE`].
+pub async fn eventually<T, E: Display>(what: &str, mut ask: impl AsyncFnMut() -> Result<T, E>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        match ask().await {
+            Ok(found) => return found,
+            Err(reason) if Instant::now() > deadline => panic!("{what}: not within {DEADLINE:?}: {reason}"),
+            Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
