@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 
 use compute_api::labels;
-use compute_api::milo::{Project, ProjectOwner, ProjectSpec};
-use compute_api::networking::{Location, LocationProvider, LocationSpec};
+use compute_api::milo::{
+    COMPUTE_ENTITLEMENT, Project, ProjectOwner, ProjectSpec, ServiceEntitlement, ServiceEntitlementSpec,
+    ServiceReference,
+};
+use compute_api::networking::{Location, LocationProvider, LocationSpec, Network, NetworkSpec};
+use compute_platform::projects::Content;
 use kube::api::ObjectMeta;
 
 /// The class of the locations that the platform itself runs.
@@ -30,6 +34,17 @@ pub(crate) fn location(city: &str) -> Location {
 pub(crate) fn project(name: &str) -> Project {
     let owner_ref = ProjectOwner { kind: "Organization".to_owned(), name: ORGANIZATION.to_owned() };
     Project { metadata: named(name), spec: ProjectSpec { owner_ref }, status: None }
+}
+
+/// What every new project has: access to the service, and a network.
+pub(crate) fn of_a_project() -> serde_json::Result<Vec<Content>> {
+    let entitlement = ServiceEntitlement {
+        metadata: named(COMPUTE_ENTITLEMENT),
+        spec: ServiceEntitlementSpec { service_ref: ServiceReference { name: COMPUTE_ENTITLEMENT.to_owned() } },
+        status: None,
+    };
+    let network = Network { metadata: named("default"), spec: NetworkSpec::default(), status: None };
+    Ok(vec![Content::of(&entitlement)?, Content::of(&network)?])
 }
 
 fn named(name: &str) -> ObjectMeta {

@@ -29,7 +29,7 @@ fn known(name: &str) -> PlaneName {
 ///
 /// If the city's code is not one.
 pub fn cell(city: &str) -> Result<PlaneName> {
-    Ok(PlaneName::new(cluster_name(city))?)
+    Ok(PlaneName::new(&cluster_name(city))?)
 }
 
 /// What the cell of a city is called, as a plane and on the hub.
@@ -43,7 +43,7 @@ pub fn cluster_name(city: &str) -> String {
 ///
 /// If the project's name cannot be part of a plane's.
 pub fn project(name: &str) -> Result<PlaneName> {
-    Ok(PlaneName::new(format!("{PROJECT_PREFIX}{name}"))?)
+    Ok(PlaneName::new(&format!("{PROJECT_PREFIX}{name}"))?)
 }
 
 /// Whether a plane is that of a project.

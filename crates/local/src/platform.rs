@@ -9,7 +9,7 @@ use compute_api::conditions as c;
 use compute_api::milo::{CONDITION_READY, Project};
 use compute_apiserver::{ApiServer, Identity, PlaneName};
 use compute_controllers::{cell, management};
-use compute_platform::{locations, networks, projects, propagation, quota};
+use compute_platform::{locations, networks, projects, propagation};
 use compute_providers::{Locations, simulated};
 use compute_runtime::engage::milo;
 use compute_runtime::events::{self, Events, Reporter};
@@ -114,9 +114,6 @@ impl Platform {
         for city in &platform.0.settings.cities {
             make(&core, &content::location(city)).await?;
         }
-        for object in quota::registrations() {
-            make(&core, &object).await?;
-        }
         Ok(platform)
     }
 
@@ -175,11 +172,11 @@ impl Platform {
         let plane = planes::cell(city).expect("the cell was made under this name");
         let here = self.plane(worker, &plane);
         let source = cell::Source::Hub { hub: self.plane(worker, &planes::hub()), cluster_name };
-        let quota = cell::Quota::Projects(self.to_projects(worker));
+        let quota = cell::Quota::Disabled;
         let networking = self.0.settings.networking;
         cell::spawn(tasks, cell::Setup { cell: here.clone(), source, quota, networking, events: events.clone() });
         let options = simulated::Options { start_delay: self.0.settings.start_delay, ..simulated::Options::default() };
-        let engine = Arc::new(simulated::Simulated::new(&self.0.runtime, options));
+        let engine = Arc::new(simulated::Simulated::new(self.0.runtime.clock().clone(), options));
         let setup = compute_providers::Setup { cell: here, engine, locations: Locations::All, events };
         compute_providers::spawn(tasks, setup);
     }
@@ -197,11 +194,11 @@ impl Platform {
             .collect();
         let all = self.discover(worker, &core, tasks);
         let host: Arc<dyn projects::Host> = Arc::new(self.0.projects.host(self.to_projects(worker)));
-        projects::spawn(tasks, projects::Setup { core: core.clone(), host, starting_content: content::of_a_project });
+        let starting_content = content::of_a_project().expect("what a project starts with can be encoded");
+        projects::spawn(tasks, projects::Setup { core: core.clone(), host, starting_content });
         for (_, cell) in &cells {
             networks::spawn(tasks, networks::Setup { cell: cell.clone() });
         }
-        quota::spawn(tasks, quota::Setup { projects: all.clone(), core: core.clone() });
         let members = cells.iter().map(|(city, plane)| propagation::Member {
             name: planes::cluster_name(city),
             city: city.clone(),
@@ -209,7 +206,7 @@ impl Platform {
         });
         let members = members.collect();
         propagation::spawn(tasks, propagation::Setup { hub, members, probe: self.0.settings.probe, events });
-        locations::spawn(tasks, locations::Setup { core, projects: all, cells });
+        locations::spawn(tasks, locations::Setup { core, projects: all, cells, rules: locations::Rules::default() });
     }
 
     /// The planes of projects as a worker sees them come and go.

@@ -59,7 +59,7 @@ impl Direct {
             networking: true,
             events: events.clone(),
         });
-        let engine = Arc::new(simulated::Simulated::new(&runtime, simulated::Options::default()));
+        let engine = Arc::new(simulated::Simulated::new(runtime.clock().clone(), simulated::Options::default()));
         let setup = compute_providers::Setup { cell: plane, engine, locations: Locations::All, events };
         compute_providers::spawn(&mut tasks, setup);
         let surroundings = Plane::new(&runtime, PlaneId::new("single"), client.clone());

@@ -91,7 +91,8 @@ pub async fn cell_down_for_a_while(stack: &impl Stack) {
     view.until_deployment_says(&names[0], c::AVAILABLE, c::CELL_NOT_READY).await;
     view.set_placements("web", &[placement("main", &[here, there], 2)]).await;
     eventually("the other city follows", async || {
-        let ready = view.instances_in(there).await.values().filter(|found| {
+        let found = view.instances_in(there).await;
+        let ready = found.values().filter(|found| {
             found.status.as_ref().is_some_and(|status| c::is_true(&status.conditions, c::READY))
         });
         let ready = ready.count();
