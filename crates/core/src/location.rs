@@ -1,5 +1,8 @@
 //! Cities: which location of a cell a city is, and which cities a project is offered.
 //!
+//! How the platform offers locations to projects ([`offer`]) and gives them to cells ([`cell`]) is what its stand-in
+//! decides by.
+//!
 //! City codes are equal ignoring case. Where one is written down, it is in the spelling of whoever offers it,
 //! since hub and cells match the label exactly.
 
@@ -12,6 +15,9 @@ use compute_api::{
 };
 
 use crate::meta;
+
+pub mod cell;
+pub mod offer;
 
 /// Whether two city codes are the same city.
 pub fn same_city(a: &str, b: &str) -> bool {

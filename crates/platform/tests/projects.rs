@@ -175,7 +175,7 @@ fn workload() -> Value {
     })
 }
 
-fn claim(labels: Value) -> Value {
+fn claim(labels: &Value) -> Value {
     json!({
         "metadata": { "labels": labels },
         "spec": {
@@ -265,8 +265,8 @@ async fn a_project_goes_after_everything_in_it() {
     .await;
     let instance = json!({ "metadata": {}, "spec": workload()["spec"]["template"]["spec"] });
     make::<Instance>(&client, "web-0", instance).await;
-    make::<ResourceClaim>(&client, "of-cell", claim(json!({ labels::SOURCE_CLUSTER: "cell-dfw" }))).await;
-    make::<ResourceClaim>(&client, "by-hand", claim(json!({}))).await;
+    make::<ResourceClaim>(&client, "of-cell", claim(&json!({ labels::SOURCE_CLUSTER: "cell-dfw" }))).await;
+    make::<ResourceClaim>(&client, "by-hand", claim(&json!({}))).await;
 
     core.delete("a").await;
     let waits = async |wanted: &str| {

@@ -3,7 +3,8 @@
 use compute_api::{
     conditions::Status,
     labels::TOPOLOGY_CITY_CODE,
-    networking::{LocationBindingSpec, LocationBindingStatus, LocationSpec},
+    milo::{ServiceEntitlement, ServiceEntitlementStatus},
+    networking::{CONDITION_READY, LocationBindingSpec, LocationBindingStatus, LocationSpec, LocationStatus},
 };
 use proptest::prelude::*;
 
@@ -52,6 +53,123 @@ fn a_city_is_offered_by_one_available_binding() {
     assert_eq!(message("LHR"), "city LHR is not available to this project");
     assert_eq!(message("AMS"), "city AMS is not offered to this project");
     assert_eq!(offered.cities().collect::<Vec<_>>(), ["DFW"]);
+}
+
+fn managed(name: &str, class: &str, ready: Option<Status>) -> Location {
+    let mut made = location(name, "DFW");
+    made.spec.location_class_name = class.to_owned();
+    made.status = ready.map(|ready| LocationStatus {
+        conditions: vec![condition(CONDITION_READY, ready, "Reason", "as it is")],
+    });
+    made
+}
+
+/// What a project has after the steps are taken.
+fn applied(held: &[LocationBinding], steps: &[offer::Step]) -> Vec<LocationBinding> {
+    let mut all: BTreeMap<String, LocationBinding> =
+        held.iter().map(|binding| (meta::name(&binding.metadata).to_owned(), binding.clone())).collect();
+    for step in steps {
+        match step {
+            offer::Step::Apply { name, spec } => {
+                let binding = all.entry(name.clone()).or_default();
+                binding.metadata = stored("", name, name);
+                binding.metadata.labels = Some(meta::map([offer::MANAGED_BY]));
+                binding.spec = spec.clone();
+            }
+            offer::Step::Say { name, update } => {
+                let status = all.get_mut(name).unwrap().status.get_or_insert_default();
+                conditions::set(&mut status.conditions, update.clone(), crate::fixtures::at(0));
+            }
+            offer::Step::Delete { name, uid } => {
+                assert_eq!(all.remove(name).unwrap().metadata.uid.as_deref(), Some(uid.as_str()));
+            }
+        }
+    }
+    all.into_values().collect()
+}
+
+fn available(held: &[LocationBinding]) -> Vec<(String, String)> {
+    let reason = |binding: &LocationBinding| {
+        let status = binding.status.as_ref().unwrap();
+        conditions::find(&status.conditions, CONDITION_AVAILABLE).unwrap().reason.clone()
+    };
+    held.iter().map(|binding| (meta::name(&binding.metadata).to_owned(), reason(binding))).collect()
+}
+
+#[test]
+fn a_location_is_offered_by_three_rules() {
+    let classes = [offer::DATUM_MANAGED.to_owned()];
+    let decide = |entitled: bool, locations: &[Location], held: &[LocationBinding]| {
+        let after = applied(held, &offer::decide(entitled, &classes, locations, held));
+        assert_eq!(offer::decide(entitled, &classes, locations, &after), [], "asking again yields nothing");
+        after
+    };
+    let pair = |name: &str, reason: &str| (name.to_owned(), reason.to_owned());
+    let ready = managed("a", offer::DATUM_MANAGED, Some(Status::True));
+    let closed = managed("b", offer::DATUM_MANAGED, Some(Status::False));
+    let new = managed("c", offer::DATUM_MANAGED, None);
+    let other = managed("d", "self-managed", Some(Status::True));
+    let all = [ready.clone(), closed, new, other];
+    assert_eq!(decide(false, &all, &[]), []);
+    let held = decide(true, &all, &[]);
+    assert_eq!(
+        available(&held),
+        [pair("a", "Available"), pair("b", "LocationNotReady"), pair("c", "LocationNotReady")]
+    );
+    assert_eq!(Offered::of(&held).find("DFW"), Ok("DFW"));
+    assert_eq!(available(&decide(false, &all, &held))[0], pair("a", "NotEntitled"));
+    let leaving_one = [leaving(ready.clone())];
+    assert_eq!(available(&decide(true, &leaving_one, &held)), [pair("a", "LocationTerminating")]);
+    assert_eq!(decide(true, &[], &held), []);
+    assert_eq!(decide(false, &[], &held), []);
+    // What somebody else made is theirs.
+    let by_hand = binding("a", "DFW", Status::False, "no");
+    assert_eq!(decide(true, &[ready], std::slice::from_ref(&by_hand)), std::slice::from_ref(&by_hand));
+    assert_eq!(decide(true, &[], std::slice::from_ref(&by_hand)), [by_hand]);
+}
+
+#[test]
+fn access_is_granted_once_and_in_time() {
+    use std::time::Duration;
+
+    use crate::fixtures::at;
+    let mut request =
+        ServiceEntitlement { metadata: stored("", "compute", "u"), ..ServiceEntitlement::default() };
+    let wait = Duration::from_secs(10);
+    assert_eq!(offer::grant(&request, Duration::ZERO, at(0)), offer::Grant::Now);
+    assert_eq!(offer::grant(&request, wait, at(4)), offer::Grant::After(Duration::from_secs(6)));
+    assert_eq!(offer::grant(&request, wait, at(10)), offer::Grant::Now);
+    assert!(!offer::is_entitled(Some(&request)) && !offer::is_entitled(None));
+    for (status, entitled) in [(Status::True, true), (Status::False, false)] {
+        request.status = Some(ServiceEntitlementStatus {
+            conditions: vec![condition(CONDITION_READY, status, "Reason", "")],
+        });
+        assert_eq!(offer::grant(&request, wait, at(99)), offer::Grant::Nothing, "somebody has decided");
+        assert_eq!(offer::is_entitled(Some(&request)), entitled);
+    }
+    request.status.as_mut().unwrap().conditions[0].status = "True".to_owned();
+    assert!(!offer::is_entitled(Some(&leaving(request))));
+}
+
+#[test]
+fn a_cell_has_the_locations_of_its_city() {
+    let here = managed("a", offer::DATUM_MANAGED, Some(Status::True));
+    let steps = cell::decide("dfw", Some(&here), None);
+    let [cell::Step::Apply { labels, spec }, cell::Step::Say { conditions }] = &steps[..] else {
+        panic!("{steps:?}")
+    };
+    let mut held = Location { metadata: stored("", "a", "cell-uid"), spec: spec.clone(), status: None };
+    held.metadata.labels = Some(labels.clone());
+    held.status = Some(LocationStatus { conditions: conditions.clone() });
+    assert_eq!(cell::decide("dfw", Some(&here), Some(&held)), []);
+    let delete = [cell::Step::Delete { uid: "cell-uid".to_owned() }];
+    assert_eq!(cell::decide("IAD", Some(&here), Some(&held)), delete);
+    assert_eq!(cell::decide("dfw", None, Some(&held)), delete);
+    assert_eq!(cell::decide("dfw", Some(&leaving(here.clone())), Some(&held)), delete);
+    assert_eq!(cell::decide("IAD", Some(&here), None), []);
+    let own = managed("a", "other", None);
+    assert_eq!(cell::decide("dfw", Some(&here), Some(&own)), []);
+    assert_eq!(cell::decide("dfw", None, Some(&own)), []);
 }
 
 proptest! {

@@ -1,0 +1,108 @@
+//! Locations: offered to projects, and given to the cells that are in them.
+//!
+//! Locations are in core. A project that is entitled to the service has one LocationBinding for each that the service supports, which says
+//! whether it can be used ([`offers`], by the rules of [`compute_core::location::offer`]); requests for access are granted after a
+//! while. A cell has a copy of the locations of its city ([`cells`]).
+//!
+//! # Guarantees
+//!
+//! - A project costs one watch (its ServiceEntitlements), and a second (its LocationBindings) only while it is entitled or has bindings.
+//! - A pass over unchanged state makes no request.
+//! - A project or cell that does not answer delays no other.
+
+mod cells;
+mod offers;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use compute_api::networking::Location;
+use compute_core::location::offer::DATUM_MANAGED;
+use compute_core::meta;
+use compute_runtime::queue::Limits;
+use compute_runtime::tasks::Tasks;
+use compute_runtime::{Backoff, Cache, Change, Plane, Planes};
+use tokio_util::sync::CancellationToken;
+
+use self::cells::Cells;
+use self::offers::Offers;
+
+/// What is needed for locations.
+pub struct Setup {
+    /// Where Locations are.
+    pub core: Plane,
+    /// The planes of projects, as they come and go.
+    pub projects: Planes,
+    /// The city and the plane of each cell.
+    pub cells: Vec<(String, Plane)>,
+    /// By which rules.
+    pub rules: Rules,
+}
+
+/// By which rules locations are offered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// The classes of locations that the service supports.
+    pub supported_classes: Vec<String>,
+    /// How long after it was made a request for access is granted.
+    pub entitle_after: Duration,
+    /// Whether a Location that nobody has judged is said to be Ready. Where nothing stands behind it, nothing can be wrong with it.
+    pub judge_locations: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            supported_classes: vec![DATUM_MANAGED.to_owned()],
+            entitle_after: Duration::ZERO,
+            judge_locations: true,
+        }
+    }
+}
+
+/// Starts to offer locations, until the tasks are stopped.
+pub fn spawn(tasks: &mut Tasks, setup: Setup) {
+    tasks.spawn("locations", |stop| async move {
+        run(setup, stop).await;
+        Ok::<(), std::convert::Infallible>(())
+    });
+}
+
+const LIMITS: Limits = Limits {
+    concurrency: 16,
+    slow_planes: 128,
+    stalled: Duration::from_secs(2),
+    timeout: Duration::from_secs(60),
+    backoff: Backoff { base: Duration::from_millis(50), max: Duration::from_secs(15) },
+};
+
+/// How long one request may take.
+const REQUEST: Duration = Duration::from_secs(5);
+
+async fn run(Setup { core, projects, cells, rules }: Setup, stop: CancellationToken) {
+    let locations: Cache<Location> = core.cache();
+    let known = tokio::select! {
+        biased;
+        () = stop.cancelled() => return,
+        known = locations.synced() => known,
+    };
+    if known.is_err() {
+        // Core is not served any more, which is not for us to mend.
+        return stop.cancelled().await;
+    }
+    let rules = Arc::new(rules);
+    tokio::join!(
+        Offers::run(locations.clone(), projects, rules.clone(), &stop),
+        Cells::run(core, locations, cells, rules, &stop),
+    );
+}
+
+/// Whether a change of a Location can matter to anybody.
+fn matters(change: &Change<Location>) -> bool {
+    let relevant = |location: &Location| {
+        let object = &location.metadata;
+        let is_leaving = meta::is_being_deleted(object);
+        (is_leaving, object.labels.clone(), location.spec.clone(), location.status.clone())
+    };
+    change.unreadable || change.before.as_deref().map(relevant) != change.after.as_deref().map(relevant)
+}

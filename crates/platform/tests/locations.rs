@@ -1,0 +1,288 @@
+//! Locations are offered to projects by their rules, and given to cells, against the embedded server.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{Asked, Faults, Running, Server, reads, runtime};
+use compute_api::k8s::ResourceExt as _;
+use compute_api::labels::TOPOLOGY_CITY_CODE;
+use compute_api::milo::ServiceEntitlement;
+use compute_api::networking::{Location, LocationBinding};
+use compute_platform::locations::{self, Rules, Setup};
+use compute_runtime::{PlaneId, Planes};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+
+struct World {
+    server: Server,
+    core: Client,
+    core_faults: Arc<Faults>,
+    projects: BTreeMap<&'static str, Arc<Faults>>,
+    cells: BTreeMap<&'static str, Arc<Faults>>,
+    planes: Option<Planes>,
+    running: Option<Running>,
+    rules: Rules,
+}
+
+impl World {
+    async fn new(projects: &[&'static str], rules: Rules) -> Self {
+        let server = Server::new().await;
+        let core = server.make("core").await;
+        for plane in projects.iter().chain(&["cell-dfw", "cell-iad"]) {
+            server.make(plane).await;
+        }
+        let mut world = Self {
+            server,
+            core,
+            core_faults: Faults::new(),
+            projects: projects.iter().map(|name| (*name, Faults::new())).collect(),
+            cells: [("cell-dfw", Faults::new()), ("cell-iad", Faults::new())].into(),
+            planes: None,
+            running: None,
+            rules,
+        };
+        world.start();
+        world
+    }
+
+    fn start(&mut self) {
+        let runtime = runtime();
+        let core = self.server.plane(&runtime, "core", &self.core_faults);
+        let planes = Planes::new(&runtime);
+        for (name, faults) in &self.projects {
+            planes.engage(&self.server.plane(&runtime, name, faults));
+        }
+        let cells = self.cells.iter().map(|(name, faults)| {
+            let city = name.trim_start_matches("cell-").to_owned();
+            (city, self.server.plane(&runtime, name, faults))
+        });
+        let (cells, rules) = (cells.collect(), self.rules.clone());
+        self.planes = Some(planes.clone());
+        self.running = Some(Running::start(&runtime, |tasks, _| {
+            locations::spawn(tasks, Setup { core, projects: planes, cells, rules });
+        }));
+    }
+
+    async fn stop(&mut self) {
+        self.running.take().unwrap().stop().await;
+        self.planes = None;
+    }
+
+    fn locations(&self) -> Api<Location> {
+        Api::all(self.core.clone())
+    }
+
+    async fn location(&self, name: &str, city: &str, class: &str) {
+        let location = json!({
+            "metadata": { "name": name },
+            "spec": { "locationClassName": class, "topology": { TOPOLOGY_CITY_CODE: city }, "provider": {} },
+        });
+        let location = serde_json::from_value(location).unwrap();
+        self.locations().create(&PostParams::default(), &location).await.unwrap();
+    }
+
+    async fn judge(&self, name: &str, status: &str, message: &str) {
+        let patch = condition("Ready", status, message);
+        self.locations().patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    fn entitlements(&self, project: &str) -> Api<ServiceEntitlement> {
+        Api::all(self.server.client(project))
+    }
+
+    async fn request(&self, project: &str) {
+        let request =
+            json!({ "metadata": { "name": "compute" }, "spec": { "serviceRef": { "name": "compute" } } });
+        let request = serde_json::from_value(request).unwrap();
+        self.entitlements(project).create(&PostParams::default(), &request).await.unwrap();
+    }
+
+    /// Name, status and reason of each binding.
+    async fn bindings(&self, project: &str) -> Vec<String> {
+        let api: Api<LocationBinding> = Api::all(self.server.client(project));
+        let all = api.list(&ListParams::default()).await.unwrap();
+        let line = |binding: &LocationBinding| {
+            let conditions =
+                binding.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
+            let said: Vec<_> = conditions.iter().map(|c| format!("{} {}", c.status, c.reason)).collect();
+            format!("{} {}", binding.name_any(), said.join(" "))
+        };
+        all.items.iter().map(line).collect()
+    }
+
+    async fn has(&self, project: &str, wanted: &[&str]) {
+        let wanted: Vec<_> = wanted.iter().map(|line| (*line).to_owned()).collect();
+        reads("the bindings", wanted, async || self.bindings(project).await).await;
+    }
+
+    async fn in_cell(&self, cell: &str, wanted: &[&str]) {
+        let wanted: Vec<_> = wanted.iter().map(|name| (*name).to_owned()).collect();
+        let api: Api<Location> = Api::all(self.server.client(cell));
+        reads("the cell's locations", wanted, async || {
+            api.list(&ListParams::default()).await.unwrap().items.iter().map(|one| one.name_any()).collect()
+        })
+        .await;
+    }
+}
+
+fn condition(type_: &str, status: &str, message: &str) -> Value {
+    let time = "2026-01-01T00:00:00Z";
+    json!({ "status": { "conditions": [{
+        "type": type_, "status": status, "reason": "Test", "message": message, "lastTransitionTime": time,
+    }] } })
+}
+
+#[tokio::test]
+async fn a_project_is_offered_what_the_rules_allow() {
+    let rules = Rules { judge_locations: false, ..Rules::default() };
+    let world = World::new(&["a", "b"], rules).await;
+    world.location("dfw", "DFW", "datum-managed").await;
+    world.location("iad", "IAD", "datum-managed").await;
+    world.location("own", "LHR", "self-managed").await;
+    world.judge("dfw", "True", "").await;
+    world.judge("own", "True", "").await;
+    world.request("a").await;
+    world.has("a", &["dfw True Available", "iad False LocationNotReady"]).await;
+    assert!(world.bindings("b").await.is_empty(), "it is not entitled");
+
+    // What happens to a location happens to its binding.
+    world.judge("iad", "False", "the power is off").await;
+    let api: Api<LocationBinding> = Api::all(world.server.client("a"));
+    reads("what is said", "Location iad is not ready: the power is off".to_owned(), async || {
+        api.get("iad").await.unwrap().status.unwrap().conditions[0].message.clone()
+    })
+    .await;
+    world.judge("iad", "True", "").await;
+    world.has("a", &["dfw True Available", "iad True Available"]).await;
+    let binding = api.get("iad").await.unwrap();
+    assert_eq!(binding.spec.city_code(), Some("IAD"));
+    assert_eq!(binding.spec.location_ref.name, "iad");
+    let patch = Patch::Merge(json!({ "metadata": { "finalizers": ["test/held"] } }));
+    world.locations().patch("iad", &PatchParams::default(), &patch).await.unwrap();
+    world.locations().delete("iad", &DeleteParams::default()).await.unwrap();
+    world.has("a", &["dfw True Available", "iad False LocationTerminating"]).await;
+    let patch = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    world.locations().patch("iad", &PatchParams::default(), &patch).await.unwrap();
+    world.has("a", &["dfw True Available"]).await;
+
+    // A binding that is deleted or edited by hand is put right; one that is somebody else's is left alone.
+    api.delete("dfw", &DeleteParams::default()).await.unwrap();
+    world.has("a", &["dfw True Available"]).await;
+    api.patch_status("dfw", &PatchParams::default(), &Patch::Merge(condition("Available", "False", "")))
+        .await
+        .unwrap();
+    world.has("a", &["dfw True Available"]).await;
+    let own = json!({ "metadata": { "name": "mine" }, "spec": { "locationRef": { "name": "nowhere" } } });
+    api.create(&PostParams::default(), &serde_json::from_value(own).unwrap()).await.unwrap();
+
+    // Access that is lost, and comes again.
+    world.entitlements("a").delete("compute", &DeleteParams::default()).await.unwrap();
+    world.has("a", &["dfw False NotEntitled", "mine "]).await;
+    world.request("a").await;
+    world.has("a", &["dfw True Available", "mine "]).await;
+}
+
+#[tokio::test]
+async fn access_is_granted_after_a_while_and_never_against_a_refusal() {
+    let rules = Rules { entitle_after: Duration::from_secs(2), ..Rules::default() };
+    let world = World::new(&["a", "b"], rules).await;
+    world.location("dfw", "DFW", "datum-managed").await;
+    world.request("b").await;
+    let refused = Patch::Merge(condition("Ready", "False", "no"));
+    world.entitlements("b").patch_status("compute", &PatchParams::default(), &refused).await.unwrap();
+    world.request("a").await;
+    assert!(
+        world.entitlements("a").get("compute").await.unwrap().status.is_none_or(|s| s.conditions.is_empty())
+    );
+    world.has("a", &["dfw True Available"]).await;
+    assert!(world.bindings("b").await.is_empty());
+    let stored = world.entitlements("b").get("compute").await.unwrap();
+    assert_eq!(stored.status.unwrap().conditions[0].status, "False");
+}
+
+#[tokio::test]
+async fn cells_have_the_locations_of_their_city() {
+    let mut world = World::new(&[], Rules::default()).await;
+    world.location("dfw", "DFW", "datum-managed").await;
+    world.location("dfw2", "dfw", "other").await;
+    world.location("iad", "IAD", "datum-managed").await;
+    world.in_cell("cell-dfw", &["dfw", "dfw2"]).await;
+    world.in_cell("cell-iad", &["iad"]).await;
+    let api: Api<Location> = Api::all(world.server.client("cell-dfw"));
+    reads("whether it is Ready", Some("True".to_owned()), async || {
+        api.get("dfw")
+            .await
+            .unwrap()
+            .status
+            .and_then(|status| Some(status.conditions.first()?.status.clone()))
+    })
+    .await;
+
+    // A cell that is cut off catches up, whatever was missed.
+    world.cells["cell-dfw"].cut();
+    world.locations().delete("dfw2", &DeleteParams::default()).await.unwrap();
+    world.location("dfw3", "DFW", "datum-managed").await;
+    world.location("iad2", "IAD", "datum-managed").await;
+    world.in_cell("cell-iad", &["iad", "iad2"]).await;
+    world.stop().await;
+    world.start();
+    world.in_cell("cell-dfw", &["dfw", "dfw2"]).await;
+    world.cells["cell-dfw"].mend();
+    world.in_cell("cell-dfw", &["dfw", "dfw3"]).await;
+
+    // What is the cell's own stays.
+    let own = json!({ "metadata": { "name": "mine" }, "spec": {
+        "locationClassName": "own", "topology": { TOPOLOGY_CITY_CODE: "DFW" }, "provider": {},
+    } });
+    api.create(&PostParams::default(), &serde_json::from_value(own).unwrap()).await.unwrap();
+    world.locations().delete("dfw", &DeleteParams::default()).await.unwrap();
+    world.in_cell("cell-dfw", &["dfw3", "mine"]).await;
+}
+
+#[tokio::test]
+async fn an_idle_project_holds_few_watches_and_a_second_look_asks_for_nothing() {
+    let mut world = World::new(&["a", "b"], Rules::default()).await;
+    world.location("dfw", "DFW", "datum-managed").await;
+    world.request("a").await;
+    world.has("a", &["dfw True Available"]).await;
+    world.in_cell("cell-dfw", &["dfw"]).await;
+    reads("whether the cell says so", true, async || {
+        let api: Api<Location> = Api::all(world.server.client("cell-dfw"));
+        api.get("dfw").await.unwrap().status.is_some_and(|status| !status.conditions.is_empty())
+    })
+    .await;
+    world.stop().await;
+    let faults: Vec<_> =
+        world.projects.values().chain(world.cells.values()).chain([&world.core_faults]).cloned().collect();
+    faults.iter().for_each(|faults| faults.forget());
+    world.start();
+    // A list and a watch for each kind; the one that is not entitled looked at its bindings once.
+    let watches = |project| world.projects[project].count(Asked::Watch);
+    reads("what was asked of the entitled", true, async || watches("a") >= 4).await;
+    reads("what was asked of the other", true, async || watches("b") >= 3).await;
+    // Everything has been looked at once a change has gone through.
+    world.location("iad", "IAD", "datum-managed").await;
+    world.has("a", &["dfw True Available", "iad True Available"]).await;
+    world.in_cell("cell-iad", &["iad"]).await;
+    let asked = |faults: &Faults| {
+        faults.requests().into_iter().filter(|line| !line.contains("/iad")).collect::<Vec<_>>()
+    };
+    for faults in &faults {
+        assert_eq!(asked(faults), Vec::<String>::new());
+    }
+    assert_eq!(world.projects["b"].requests(), Vec::<String>::new());
+    let planes = world.planes.clone().unwrap();
+    assert_eq!(watches("a"), 4);
+    assert!(watches("b") <= 4);
+    // A project that has gone is not asked any more.
+    assert!(planes.disengage(&PlaneId::new("b")));
+    world.location("lhr", "LHR", "datum-managed").await;
+    world.has("a", &["dfw True Available", "iad True Available", "lhr True Available"]).await;
+    assert_eq!(world.projects["b"].requests(), Vec::<String>::new());
+}
