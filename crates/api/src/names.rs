@@ -10,6 +10,8 @@ use sha2::{Digest, Sha256};
 pub const MAX_DEPLOYMENT_NAME: usize = 58;
 /// The longest value of a label.
 pub const MAX_LABEL_VALUE: usize = 63;
+/// The longest name of an object.
+const MAX_NAME: usize = 253;
 /// Digits of the hash in a shortened name: 32 bits, for the few deployments that one namespace holds.
 const HASH_DIGITS: usize = 8;
 
@@ -163,6 +165,12 @@ pub fn network_context_name_on_collision(network: &str, location: &str) -> Strin
 /// The name of the one subnet claim of a network context.
 pub fn subnet_claim_name(context: &str) -> String {
     format!("{context}-0")
+}
+
+/// The name of the bucket of a consumer's budget for a resource, with a hash in place of its end if that is too long.
+pub fn bucket_name(kind: &str, consumer: &str, resource_type: &str) -> String {
+    let plain = format!("{kind}-{consumer}-{}", resource_type.replace('/', "-")).to_ascii_lowercase();
+    if plain.len() <= MAX_NAME { plain } else { with_hash(&plain, &[kind, consumer, resource_type]) }
 }
 
 /// The name of the companion of a project's ConfigMap.

@@ -18,6 +18,7 @@ pub mod deployments;
 pub mod federation;
 pub mod image;
 pub mod instance_conditions;
+pub mod ledger;
 pub mod location;
 pub mod meta;
 pub mod networks;

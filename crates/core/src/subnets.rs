@@ -27,8 +27,11 @@ struct Pool {
 }
 
 /// Private, and away from the lower half of 10/8, which people use at home and in clusters.
-const POOL_V4: Pool =
-    Pool { whole: Cidr { first: IpAddr::V4(Ipv4Addr::new(10, 128, 0, 0)), prefix: 9 }, usual: 20, smallest: 29 };
+const POOL_V4: Pool = Pool {
+    whole: Cidr { first: IpAddr::V4(Ipv4Addr::new(10, 128, 0, 0)), prefix: 9 },
+    usual: 20,
+    smallest: 29,
+};
 
 /// A unique local prefix: `fd`, and the five letters of "datum" as its global id.
 const POOL_V6: Pool = Pool {

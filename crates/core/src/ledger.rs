@@ -1,0 +1,401 @@
+//! The quota ledger's decisions over one project: which claims are granted, and what its budgets say.
+//!
+//! # Guarantees
+//!
+//! - What is allocated is summed up from the claims that there are, every time: nothing is counted that could drift. What a claim
+//!   was granted counts from its answer until it is gone, also if the claim as a whole was denied.
+//! - Claims are answered oldest first, and an answer is final.
+//! - No budget is ever granted beyond its limit. One whose limit falls below what is allocated has nothing left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use compute_api::{
+    conditions::{self as c, Status, Update},
+    k8s::{Condition, ObjectMeta, Time, Timestamp},
+    names,
+    quota::{
+        self as q, AllowanceBucket, AllowanceBucketSpec, AllowanceBucketStatus, ContributingGrant,
+        ObjectReference, ResourceAllocation, ResourceClaim, ResourceClaimStatus, ResourceGrant,
+        ResourceGrantStatus, ResourceRegistration, ResourceRegistrationStatus, ResourceRequest,
+    },
+};
+
+use crate::meta;
+
+/// What is there.
+#[derive(Clone, Debug, Default)]
+pub struct Observed<'a> {
+    /// Registrations of the whole platform.
+    pub registrations: Vec<&'a ResourceRegistration>,
+    /// Grants of the project.
+    pub grants: Vec<&'a ResourceGrant>,
+    /// Claims of the project.
+    pub claims: Vec<&'a ResourceClaim>,
+    /// Buckets of the project.
+    pub buckets: Vec<&'a AllowanceBucket>,
+    /// Uids of the project's namespaces.
+    pub namespaces: BTreeSet<&'a str>,
+}
+
+/// What to do, in this order: each step is of use if it is the last one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan<'a> {
+    /// Claims whose owners are all gone, to be deleted. They count until they are gone.
+    pub collect: Vec<&'a ResourceClaim>,
+    /// Grants, and what to say about them.
+    pub grants: Vec<(&'a ResourceGrant, ResourceGrantStatus)>,
+    /// Buckets that are missing.
+    pub create: Vec<AllowanceBucket>,
+    /// Claims that are granted, with the answer.
+    pub granted: Vec<(&'a ResourceClaim, ResourceClaimStatus)>,
+    /// Buckets, and what to say about them once the claims above are granted.
+    pub buckets: Vec<(&'a AllowanceBucket, AllowanceBucketStatus)>,
+    /// Claims that are not granted, with the answer. Whoever reads it finds buckets that say why.
+    pub refused: Vec<(&'a ResourceClaim, ResourceClaimStatus)>,
+}
+
+/// Tells budgets apart: whose it is, and of what.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Account {
+    group: String,
+    kind: String,
+    consumer: String,
+    resource: String,
+}
+
+impl Account {
+    fn new(consumer: &ObjectReference, resource: &str) -> Self {
+        Self {
+            group: consumer.api_group.clone().unwrap_or_default(),
+            kind: consumer.kind.clone(),
+            consumer: consumer.name.clone(),
+            resource: resource.to_owned(),
+        }
+    }
+
+    fn bucket(&self, namespace: &str) -> AllowanceBucket {
+        let api_group = (!self.group.is_empty()).then(|| self.group.clone());
+        AllowanceBucket {
+            metadata: ObjectMeta {
+                name: Some(names::bucket_name(&self.kind, &self.consumer, &self.resource)),
+                namespace: Some(namespace.to_owned()),
+                ..ObjectMeta::default()
+            },
+            spec: AllowanceBucketSpec {
+                consumer_ref: ObjectReference {
+                    api_group,
+                    kind: self.kind.clone(),
+                    name: self.consumer.clone(),
+                    namespace: None,
+                },
+                resource_type: self.resource.clone(),
+            },
+            status: None,
+        }
+    }
+}
+
+/// A budget.
+#[derive(Default)]
+struct Budget<'a> {
+    bucket: Option<&'a AllowanceBucket>,
+    grants: Vec<ContributingGrant>,
+    allocated: i64,
+    claims: i64,
+}
+
+impl Budget<'_> {
+    fn limit(&self) -> i64 {
+        self.grants.iter().fold(0, |sum: i64, grant| sum.saturating_add(grant.amount))
+    }
+
+    fn available(&self) -> i64 {
+        self.limit().saturating_sub(self.allocated).max(0)
+    }
+
+    fn take(&mut self, amount: i64) {
+        self.allocated = self.allocated.saturating_add(amount);
+        self.claims += 1;
+    }
+}
+
+/// What to do about a project's quota. Missing buckets are made in `namespace`.
+pub fn decide<'a>(observed: &Observed<'a>, namespace: &str, now: Timestamp) -> Plan<'a> {
+    let mut plan = Plan::default();
+    let mut budgets: BTreeMap<Account, Budget<'a>> = BTreeMap::new();
+    let mut buckets = observed.buckets.clone();
+    buckets.sort_by_key(|bucket| (meta::namespace(&bucket.metadata), meta::name(&bucket.metadata)));
+    for bucket in buckets {
+        let account = Account::new(&bucket.spec.consumer_ref, &bucket.spec.resource_type);
+        budgets.entry(account).or_default().bucket.get_or_insert(bucket);
+    }
+    add_grants(observed, &mut budgets, &mut plan, now);
+
+    let mut claims = observed.claims.clone();
+    claims.sort_by_key(|claim| {
+        (meta::created(&claim.metadata), meta::namespace(&claim.metadata), meta::name(&claim.metadata))
+    });
+    let (decided, waiting): (Vec<_>, Vec<_>) = claims.into_iter().partition(|claim| is_decided(claim));
+    for claim in &decided {
+        for (account, amount) in granted_parts(claim) {
+            budgets.entry(account).or_default().take(amount);
+        }
+    }
+    plan.collect = decided.into_iter().filter(|claim| is_abandoned(claim, &observed.namespaces)).collect();
+    for claim in waiting.into_iter().filter(|claim| !meta::is_being_deleted(&claim.metadata)) {
+        let status = match problem(claim, &observed.registrations) {
+            Some(problem) => refuse(claim, &problem, now),
+            None => answer(claim, &mut budgets, now),
+        };
+        let is_granted = c::is_true(&status.conditions, q::CONDITION_GRANTED);
+        if is_granted { &mut plan.granted } else { &mut plan.refused }.push((claim, status));
+    }
+
+    for (account, budget) in &budgets {
+        match budget.bucket {
+            None => plan.create.push(account.bucket(namespace)),
+            Some(bucket) => plan.buckets.extend(sum_up(bucket, budget, now).map(|status| (bucket, status))),
+        }
+    }
+    plan
+}
+
+fn add_grants<'a>(
+    observed: &Observed<'a>,
+    budgets: &mut BTreeMap<Account, Budget<'a>>,
+    plan: &mut Plan<'a>,
+    now: Timestamp,
+) {
+    let mut grants = observed.grants.clone();
+    grants.sort_by_key(|grant| (meta::namespace(&grant.metadata), meta::name(&grant.metadata)));
+    for grant in grants {
+        let unknown = grant.spec.allowances.iter().find(|allowance| {
+            let matches = |one: &&ResourceRegistration| {
+                one.spec.resource_type == allowance.resource_type
+                    && is_consumer(one, &grant.spec.consumer_ref)
+            };
+            !observed.registrations.iter().any(matches)
+        });
+        let update = match unknown {
+            None => {
+                Update::new(q::CONDITION_ACTIVE, Status::True, q::REASON_GRANT_ACTIVE, "The grant counts")
+            }
+            Some(unknown) => Update::new(
+                q::CONDITION_ACTIVE,
+                Status::False,
+                q::REASON_VALIDATION_FAILED,
+                format!("{} is not registered for such a consumer", unknown.resource_type),
+            ),
+        };
+        let is_active = update.status == Status::True;
+        let stored = grant.status.as_ref();
+        let before = stored.map_or(&[][..], |status| &status.conditions);
+        let wanted = ResourceGrantStatus {
+            observed_generation: grant.metadata.generation,
+            conditions: said(before, update, &grant.metadata, now),
+        };
+        if stored != Some(&wanted) {
+            plan.grants.push((grant, wanted));
+        }
+        if !is_active || meta::is_being_deleted(&grant.metadata) {
+            continue;
+        }
+        for allowance in &grant.spec.allowances {
+            let amounts = allowance.buckets.iter().map(|bucket| bucket.amount.max(0));
+            let account = Account::new(&grant.spec.consumer_ref, &allowance.resource_type);
+            budgets.entry(account).or_default().grants.push(ContributingGrant {
+                name: meta::name(&grant.metadata).to_owned(),
+                last_observed_generation: grant.metadata.generation.unwrap_or_default(),
+                amount: amounts.fold(0, i64::saturating_add),
+            });
+        }
+    }
+}
+
+/// What to say about a registration, if that is not what it says: all that make sense count.
+pub fn activate(registration: &ResourceRegistration, now: Timestamp) -> Option<ResourceRegistrationStatus> {
+    let stored = registration.status.as_ref();
+    let update = Update::new(
+        q::CONDITION_ACTIVE,
+        Status::True,
+        q::REASON_REGISTRATION_ACTIVE,
+        "The registration counts",
+    );
+    let before = stored.map_or(&[][..], |status| &status.conditions);
+    let wanted = ResourceRegistrationStatus {
+        observed_generation: registration.metadata.generation,
+        conditions: said(before, update, &registration.metadata, now),
+    };
+    (stored != Some(&wanted)).then_some(wanted)
+}
+
+/// Whether the ledger has given its last word.
+pub fn is_decided(claim: &ResourceClaim) -> bool {
+    let conditions = claim.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    c::find(conditions, q::CONDITION_GRANTED).is_some_and(|said| {
+        Status::of(said) == Status::True
+            || [q::REASON_QUOTA_EXCEEDED, q::REASON_VALIDATION_FAILED].contains(&said.reason.as_str())
+    })
+}
+
+/// What of a decided claim was granted.
+fn granted_parts(claim: &ResourceClaim) -> Vec<(Account, i64)> {
+    let (Some(status), Some(consumer)) = (&claim.status, &claim.spec.consumer_ref) else { return Vec::new() };
+    let asked = |resource: &str| {
+        let same = |request: &&ResourceRequest| request.resource_type == resource;
+        claim.spec.requests.iter().find(same).map_or(0, |request| request.amount)
+    };
+    if status.allocations.is_empty() && c::is_true(&status.conditions, q::CONDITION_GRANTED) {
+        let all = claim.spec.requests.iter();
+        return all.map(|one| (Account::new(consumer, &one.resource_type), one.amount.max(0))).collect();
+    }
+    let granted = status.allocations.iter().filter(|one| one.status == q::ALLOCATION_GRANTED);
+    granted
+        .map(|one| {
+            let amount = one.allocated_amount.unwrap_or_else(|| asked(&one.resource_type));
+            (Account::new(consumer, &one.resource_type), amount.max(0))
+        })
+        .collect()
+}
+
+/// Whether everything that a claim was made for is gone. Owners of other kinds than namespaces are the business of the plane's
+/// own garbage collection.
+fn is_abandoned(claim: &ResourceClaim, namespaces: &BTreeSet<&str>) -> bool {
+    let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
+    !owners.is_empty()
+        && !meta::is_being_deleted(&claim.metadata)
+        && owners.iter().all(|owner| {
+            owner.api_version == "v1" && owner.kind == "Namespace" && !namespaces.contains(owner.uid.as_str())
+        })
+}
+
+/// Why a claim makes no sense.
+fn problem(claim: &ResourceClaim, registrations: &[&ResourceRegistration]) -> Option<String> {
+    let Some(consumer) = &claim.spec.consumer_ref else { return Some("it names no consumer".to_owned()) };
+    let Some(resource) = &claim.spec.resource_ref else { return Some("it names no resource".to_owned()) };
+    if claim.spec.requests.is_empty() {
+        return Some("it asks for nothing".to_owned());
+    }
+    let mut seen = BTreeSet::new();
+    claim.spec.requests.iter().find_map(|request| {
+        let name = request.resource_type.as_str();
+        if !seen.insert(name) {
+            return Some(format!("it asks for {name} twice"));
+        }
+        if request.amount < 0 {
+            return Some(format!("it asks for less than nothing of {name}"));
+        }
+        let mut registered = registrations.iter().filter(|one| one.spec.resource_type == name).peekable();
+        if registered.peek().is_none() {
+            return Some(format!("{name} is not registered"));
+        }
+        let fits = |one: &&&ResourceRegistration| is_consumer(one, consumer) && may_claim(one, resource);
+        registered
+            .find(fits)
+            .is_none()
+            .then(|| format!("{name} cannot be claimed by a {} for a {}", consumer.kind, resource.kind))
+    })
+}
+
+fn is_consumer(registration: &ResourceRegistration, consumer: &ObjectReference) -> bool {
+    let wanted = &registration.spec.consumer_type;
+    wanted.kind == consumer.kind && wanted.api_group == consumer.api_group.as_deref().unwrap_or_default()
+}
+
+fn may_claim(registration: &ResourceRegistration, resource: &ObjectReference) -> bool {
+    let group = |group: &Option<String>| group.clone().unwrap_or_default();
+    registration
+        .spec
+        .claiming_resources
+        .iter()
+        .any(|one| one.kind == resource.kind && group(&one.api_group) == group(&resource.api_group))
+}
+
+fn refuse(claim: &ResourceClaim, problem: &str, now: Timestamp) -> ResourceClaimStatus {
+    let message = format!("The claim is not valid: {problem}");
+    let update = Update::new(q::CONDITION_GRANTED, Status::False, q::REASON_VALIDATION_FAILED, message);
+    ResourceClaimStatus {
+        observed_generation: claim.metadata.generation,
+        conditions: said(stored(claim), update, &claim.metadata, now),
+        allocations: Vec::new(),
+    }
+}
+
+/// The answer to a claim that makes sense. What is granted is taken from its budget at once.
+fn answer(
+    claim: &ResourceClaim,
+    budgets: &mut BTreeMap<Account, Budget<'_>>,
+    now: Timestamp,
+) -> ResourceClaimStatus {
+    let consumer = claim.spec.consumer_ref.clone().unwrap_or_default();
+    let mut missing = Vec::new();
+    let allocations = claim.spec.requests.iter().map(|request| {
+        let account = Account::new(&consumer, &request.resource_type);
+        let name = names::bucket_name(&account.kind, &account.consumer, &account.resource);
+        let budget = budgets.entry(account).or_default();
+        let bucket = budget.bucket.map_or(name, |bucket| meta::name(&bucket.metadata).to_owned());
+        let (asked, left) = (request.amount, budget.available());
+        let is_granted = asked <= left;
+        let message = if is_granted {
+            budget.take(asked);
+            format!("{asked} granted")
+        } else {
+            let message = format!("{asked} asked, {left} of {} left", budget.limit());
+            missing.push(format!("{}: {message}", request.resource_type));
+            message
+        };
+        let (status, reason) = match is_granted {
+            true => (q::ALLOCATION_GRANTED, q::REASON_QUOTA_AVAILABLE),
+            false => (q::ALLOCATION_DENIED, q::REASON_QUOTA_EXCEEDED),
+        };
+        ResourceAllocation {
+            resource_type: request.resource_type.clone(),
+            status: status.to_owned(),
+            reason: Some(reason.to_owned()),
+            message: Some(message),
+            allocated_amount: is_granted.then_some(asked),
+            allocating_bucket: is_granted.then_some(bucket),
+            last_transition_time: Some(Time(now)),
+        }
+    });
+    let allocations = allocations.collect();
+    let update = if missing.is_empty() {
+        Update::new(q::CONDITION_GRANTED, Status::True, q::REASON_QUOTA_AVAILABLE, "The claim is granted")
+    } else {
+        let message = format!("The claim is denied: {}", missing.join("; "));
+        Update::new(q::CONDITION_GRANTED, Status::False, q::REASON_QUOTA_EXCEEDED, message)
+    };
+    ResourceClaimStatus {
+        observed_generation: claim.metadata.generation,
+        conditions: said(stored(claim), update, &claim.metadata, now),
+        allocations,
+    }
+}
+
+/// What to say about a bucket, if that is not what it says.
+fn sum_up(bucket: &AllowanceBucket, budget: &Budget<'_>, now: Timestamp) -> Option<AllowanceBucketStatus> {
+    let stored = bucket.status.as_ref();
+    let wanted = AllowanceBucketStatus {
+        observed_generation: bucket.metadata.generation,
+        limit: budget.limit(),
+        allocated: budget.allocated,
+        available: budget.available(),
+        claim_count: budget.claims,
+        grant_count: i64::try_from(budget.grants.len()).unwrap_or(i64::MAX),
+        contributing_grant_refs: budget.grants.clone(),
+        last_reconciliation: stored.and_then(|status| status.last_reconciliation.clone()),
+    };
+    (stored != Some(&wanted))
+        .then(|| AllowanceBucketStatus { last_reconciliation: Some(Time(now)), ..wanted })
+}
+
+fn stored(claim: &ResourceClaim) -> &[Condition] {
+    claim.status.as_ref().map_or(&[], |status| &status.conditions)
+}
+
+fn said(before: &[Condition], update: Update, meta: &ObjectMeta, now: Timestamp) -> Vec<Condition> {
+    vec![c::next(c::find(before, &update.type_), update.of_generation(meta.generation), now)]
+}
+
+#[cfg(test)]
+mod tests;
