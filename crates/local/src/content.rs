@@ -9,6 +9,7 @@ use compute_api::milo::{
 };
 use compute_api::networking::{Location, LocationProvider, LocationSpec, Network, NetworkSpec};
 use compute_platform::projects::Content;
+use compute_platform::quota;
 use kube::api::ObjectMeta;
 
 /// The class of the locations that the platform itself runs.
@@ -36,15 +37,23 @@ pub(crate) fn project(name: &str) -> Project {
     Project { metadata: named(name), spec: ProjectSpec { owner_ref }, status: None }
 }
 
-/// What every new project has: access to the service, and a network.
-pub(crate) fn of_a_project() -> serde_json::Result<Vec<Content>> {
+/// What a new project has: access to the service, a budget, and a network.
+pub(crate) fn of_a_project(name: &str) -> Vec<Content> {
     let entitlement = ServiceEntitlement {
         metadata: named(COMPUTE_ENTITLEMENT),
         spec: ServiceEntitlementSpec { service_ref: ServiceReference { name: COMPUTE_ENTITLEMENT.to_owned() } },
         status: None,
     };
-    let network = Network { metadata: named("default"), spec: NetworkSpec::default(), status: None };
-    Ok(vec![Content::of(&entitlement)?, Content::of(&network)?])
+    let network = Network {
+        metadata: ObjectMeta { namespace: Some("default".to_owned()), ..named("default") },
+        spec: NetworkSpec::default(),
+        status: None,
+    };
+    let (namespace, grant) = quota::defaults(name);
+    [Content::of(&entitlement), Content::of(&network), Content::of(&namespace), Content::of(&grant)]
+        .into_iter()
+        .collect::<Result<_, _>>()
+        .expect("our own kinds can be written as JSON")
 }
 
 fn named(name: &str) -> ObjectMeta {

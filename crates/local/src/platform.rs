@@ -9,7 +9,7 @@ use compute_api::conditions as c;
 use compute_api::milo::{CONDITION_READY, Project};
 use compute_apiserver::{ApiServer, Identity, PlaneName};
 use compute_controllers::{cell, management};
-use compute_platform::{locations, networks, projects, propagation};
+use compute_platform::{locations, networks, projects, propagation, quota};
 use compute_providers::{Locations, simulated};
 use compute_runtime::engage::milo;
 use compute_runtime::events::{self, Events, Reporter};
@@ -114,6 +114,9 @@ impl Platform {
         for city in &platform.0.settings.cities {
             make(&core, &content::location(city)).await?;
         }
+        for registration in quota::registrations() {
+            make(&core, &registration).await?;
+        }
         Ok(platform)
     }
 
@@ -172,7 +175,7 @@ impl Platform {
         let plane = planes::cell(city).expect("the cell was made under this name");
         let here = self.plane(worker, &plane);
         let source = cell::Source::Hub { hub: self.plane(worker, &planes::hub()), cluster_name };
-        let quota = cell::Quota::Disabled;
+        let quota = cell::Quota::Projects(self.to_projects(worker));
         let networking = self.0.settings.networking;
         cell::spawn(tasks, cell::Setup { cell: here.clone(), source, quota, networking, events: events.clone() });
         let options = simulated::Options { start_delay: self.0.settings.start_delay, ..simulated::Options::default() };
@@ -194,8 +197,9 @@ impl Platform {
             .collect();
         let all = self.discover(worker, &core, tasks);
         let host: Arc<dyn projects::Host> = Arc::new(self.0.projects.host(self.to_projects(worker)));
-        let starting_content = content::of_a_project().expect("what a project starts with can be encoded");
+        let starting_content = Arc::new(content::of_a_project);
         projects::spawn(tasks, projects::Setup { core: core.clone(), host, starting_content });
+        quota::spawn(tasks, quota::Setup { projects: all.clone(), core: core.clone() });
         for (_, cell) in &cells {
             networks::spawn(tasks, networks::Setup { cell: cell.clone() });
         }

@@ -105,7 +105,8 @@ impl Core {
             "metadata": { "name": "default", "namespace": "default" }, "spec": { "ipam": { "mode": "Auto" } },
         }))
         .unwrap();
-        let starting_content = vec![Content::of(&network).unwrap()];
+        let content = vec![Content::of(&network).unwrap()];
+        let starting_content = Arc::new(move |_: &str| content.clone());
         self.running = Some(Running::start(&runtime, |tasks, _| {
             projects::spawn(tasks, Setup { core, host, starting_content });
         }));

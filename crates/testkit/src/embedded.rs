@@ -35,6 +35,10 @@ impl Embedded {
 
     /// As the settings say, and everybody at work.
     pub async fn with(options: Options, runtime: Runtime, settings: Settings) -> Self {
+        // What workers say while a story fails: COMPUTE_LOG=info cargo test …
+        let filter = tracing_subscriber::EnvFilter::try_from_env("COMPUTE_LOG");
+        let filter = filter.unwrap_or_else(|_| "off".into());
+        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init();
         let server = ApiServer::new(Options { routes: vec![planes::project_route()], ..options });
         let wires = Wires::default();
         let (over, at) = (wires.clone(), server.clone());

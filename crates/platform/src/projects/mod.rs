@@ -84,9 +84,12 @@ pub struct Setup {
     pub core: Plane,
     /// Where their planes are.
     pub host: Arc<dyn Host>,
-    /// What a new project has from the start.
-    pub starting_content: Vec<Content>,
+    /// What a new project of a name has from the start.
+    pub starting_content: Arc<StartingContent>,
 }
+
+/// What a new project of a name has from the start.
+pub type StartingContent = dyn Fn(&str) -> Vec<Content> + Send + Sync;
 
 /// Starts to serve projects, until the tasks are stopped.
 pub fn spawn(tasks: &mut Tasks, setup: Setup) {
@@ -132,7 +135,7 @@ struct Projects {
     api: Api<Project>,
     cache: Cache<Project>,
     host: Arc<dyn Host>,
-    starting_content: Vec<Content>,
+    starting_content: Arc<StartingContent>,
     writer: Writer,
     queue: Queue,
     /// What this process has done about each project.
@@ -157,7 +160,7 @@ impl Projects {
         let client = self.host.ensure(name).await?;
         if !is_ready(project) {
             // Later on, what a person has deleted stays deleted.
-            for content in &self.starting_content {
+            for content in &(self.starting_content)(name) {
                 self.create(&client, content).await?;
             }
         }

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use compute_api::compute::{API_VERSION, Instance};
 use compute_api::k8s::ObjectReference;
-use compute_runtime::PlaneId;
 use compute_runtime::cache::ObjectName;
 use compute_runtime::events::{Events, Notice, Recorder};
+use compute_runtime::{Key, PlaneId};
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
+use tokio::time::Instant;
 
 use crate::management::view::Hub;
 
@@ -17,6 +19,8 @@ use crate::management::view::Hub;
 pub(in crate::management) struct Quarantine {
     /// By the name of the hub copy.
     held: Mutex<BTreeMap<ObjectName, Held>>,
+    /// Since when instances have waited for an owner, as far as has been seen.
+    waiting: Mutex<BTreeMap<Key, Instant>>,
     gauge: Gauge,
     recorder: Recorder,
 }
@@ -39,7 +43,7 @@ impl Quarantine {
             );
         });
         let recorder = events.recorder(hub.id().as_str(), hub.client());
-        Arc::new(Self { held: Mutex::default(), gauge, recorder })
+        Arc::new(Self { held: Mutex::default(), waiting: Mutex::default(), gauge, recorder })
     }
 
     /// Puts a copy into quarantine, and tells why unless that has been told.
@@ -90,6 +94,22 @@ impl Quarantine {
     /// Lets the copies of a project go that is not served any more.
     pub(super) fn forget_project(&self, project: &PlaneId) {
         self.change(|held| held.retain(|_, one| one.project.as_ref() != Some(project)));
+        self.waiting.lock().retain(|key, _| key.plane != *project);
+    }
+
+    /// How long an instance has waited for an owner.
+    pub(super) fn waited(&self, key: &Key) -> Duration {
+        self.waiting.lock().get(key).map_or(Duration::ZERO, Instant::elapsed)
+    }
+
+    /// Whether an instance waits for an owner.
+    pub(super) fn set_waiting(&self, key: &Key, waits: bool) {
+        let mut waiting = self.waiting.lock();
+        if !waits {
+            waiting.remove(key);
+        } else if !waiting.contains_key(key) {
+            waiting.insert(key.clone(), Instant::now());
+        }
     }
 
     /// Lets go what is known to be well.

@@ -1,8 +1,6 @@
 //! One pass over one instance.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use compute_api::compute::{Instance, WorkloadDeployment};
@@ -16,8 +14,6 @@ use compute_runtime::controller::Error;
 use compute_runtime::events::{Events, Notice};
 use compute_runtime::write::{Target, Writer};
 use compute_runtime::{Key, Next, Reconciler};
-use parking_lot::Mutex;
-use tokio::time::Instant;
 
 use super::{NAME, Quarantine};
 use crate::management::requests::gone;
@@ -30,8 +26,6 @@ pub(in crate::management) struct InstanceProjector {
     events: Events,
     writer: Writer,
     quarantine: Arc<Quarantine>,
-    /// Since when instances have had no owner, as far as has been seen.
-    unowned: Mutex<BTreeMap<Key, Instant>>,
 }
 
 impl Reconciler for InstanceProjector {
@@ -40,10 +34,7 @@ impl Reconciler for InstanceProjector {
     }
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
-        let Some(project) = self.view.project(&key.plane) else {
-            self.unowned.lock().remove(key);
-            return Ok(Next::Done);
-        };
+        let Some(project) = self.view.project(&key.plane) else { return Ok(Next::Done) };
         // What is missing here comes again when it is complete.
         if !self.hub.instances.is_synced() || !project.deployments.is_synced() {
             return Ok(Next::Done);
@@ -67,9 +58,10 @@ impl Reconciler for InstanceProjector {
         if copy.is_none() && self.may_have_copy(key, &project, federated) {
             return Ok(Next::Done);
         }
-        let waited = self.waited(key, copy.is_some() && owner.is_none());
+        let waited = self.quarantine.waited(key);
         let step =
             projection::decide(copy.map(|copy| &**copy), projected.as_deref(), owner.as_deref(), waited);
+        self.quarantine.set_waiting(key, matches!(step, Step::Wait | Step::Quarantine(_)));
         if let (Some(copy), Step::Quarantine(why)) = (copy, &step) {
             let name = ObjectName::of(&**copy);
             self.quarantine.report(
@@ -101,18 +93,7 @@ impl InstanceProjector {
             events: events.clone(),
             writer: Writer::new(NAME),
             quarantine: quarantine.clone(),
-            unowned: Mutex::default(),
         }
-    }
-
-    /// How long an instance has been without owner.
-    fn waited(&self, key: &Key, unowned: bool) -> Duration {
-        let mut since = self.unowned.lock();
-        if !unowned {
-            since.remove(key);
-            return Duration::ZERO;
-        }
-        since.entry(key.clone()).or_insert_with(Instant::now).elapsed()
     }
 
     /// Whether the hub may have a copy that cannot be read.
