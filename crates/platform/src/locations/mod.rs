@@ -1,8 +1,8 @@
 //! Locations: offered to projects, and given to the cells that are in them.
 //!
 //! Locations are in core. A project that is entitled to the service has one LocationBinding for each that the service supports, which says
-//! whether it can be used ([`offers`], by the rules of [`compute_core::location::offer`]); requests for access are granted after a
-//! while. A cell has a copy of the locations of its city ([`cells`]).
+//! whether it can be used (`offers`, by the rules of [`compute_core::location::offer`]); requests for access are granted after a
+//! while. A cell has a copy of the locations of its city (`cells`).
 //!
 //! # Guarantees
 //!

@@ -1,9 +1,9 @@
 //! Propagation from a hub to its members, with Karmada's semantics for the part that we use.
 //!
 //! What the hub has to say is kept on the hub: which policy has a template and which clusters were chosen for it is noted on the
-//! template ([`bind`]). Each object that is carried is a key of its own for each member ([`copy`]): namespaces go to all members, templates
+//! template (`bind`). Each object that is carried is a key of its own for each member (`copy`): namespaces go to all members, templates
 //! to the clusters chosen, companions with the templates that depend on them; a template's status comes back. One `Cluster` per member says
-//! whether the member answers ([`clusters`]).
+//! whether the member answers (`clusters`).
 //!
 //! # Guarantees
 //!
