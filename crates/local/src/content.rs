@@ -2,15 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use compute_api::karmada::{Cluster, ClusterSpec};
 use compute_api::labels;
 use compute_api::milo::{
     COMPUTE_ENTITLEMENT, Project, ProjectOwner, ProjectSpec, ServiceEntitlement, ServiceEntitlementSpec,
     ServiceReference,
 };
-use compute_api::networking::{Location, LocationProvider, LocationSpec, Network, NetworkSpec};
+use compute_api::networking::{
+    Location, LocationProvider, LocationSpec, Network, NetworkIpam, NetworkSpec,
+};
 use compute_platform::projects::Content;
 use compute_platform::quota;
 use kube::api::ObjectMeta;
+
+use crate::planes;
 
 /// The class of the locations that the platform itself runs.
 const LOCATION_CLASS: &str = "datum-managed";
@@ -31,6 +36,16 @@ pub(crate) fn location(city: &str) -> Location {
     }
 }
 
+/// A cell, as the hub knows it.
+pub(crate) fn cluster(city: &str) -> Cluster {
+    let labels = BTreeMap::from([(labels::TOPOLOGY_CITY_CODE.to_owned(), city.to_owned())]);
+    Cluster {
+        metadata: ObjectMeta { labels: Some(labels), ..named(&planes::cluster_name(city)) },
+        spec: ClusterSpec { sync_mode: "Push".to_owned(), ..ClusterSpec::default() },
+        status: None,
+    }
+}
+
 /// A project.
 pub(crate) fn project(name: &str) -> Project {
     let owner_ref = ProjectOwner { kind: "Organization".to_owned(), name: ORGANIZATION.to_owned() };
@@ -46,7 +61,11 @@ pub(crate) fn of_a_project(name: &str) -> Vec<Content> {
     };
     let network = Network {
         metadata: ObjectMeta { namespace: Some("default".to_owned()), ..named("default") },
-        spec: NetworkSpec::default(),
+        spec: NetworkSpec {
+            ipam: NetworkIpam { mode: "Auto".to_owned(), ..NetworkIpam::default() },
+            ip_families: vec!["IPv4".to_owned()],
+            mtu: None,
+        },
         status: None,
     };
     let (namespace, grant) = quota::defaults(name);

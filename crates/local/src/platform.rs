@@ -110,9 +110,10 @@ impl Platform {
             connect,
             projects: Arc::new(projects),
         }));
-        let core = platform.client(&planes::core());
+        let (core, hub) = (platform.client(&planes::core()), platform.client(&planes::hub()));
         for city in &platform.0.settings.cities {
             make(&core, &content::location(city)).await?;
+            make(&hub, &content::cluster(city)).await?;
         }
         for registration in quota::registrations() {
             make(&core, &registration).await?;

@@ -1,6 +1,4 @@
 //! What the management controllers may do, plane by plane: no more than they do.
-//!
-//! Finding projects is not theirs: whoever engages planes needs to list and watch what stands for them in core.
 
 use compute_api::{compute, karmada, milo, networking};
 use k8s_openapi::api::rbac::v1::PolicyRule;
@@ -28,9 +26,9 @@ pub fn project() -> Vec<PolicyRule> {
     ]
 }
 
-/// In the core plane.
+/// In the core plane: to find projects, and to ask whether one still exists.
 pub fn core() -> Vec<PolicyRule> {
-    vec![rule(milo::RESOURCE_MANAGER_GROUP, &["projects"], &["get"])]
+    vec![rule(milo::RESOURCE_MANAGER_GROUP, &["projects"], &["get", "list", "watch"])]
 }
 
 /// On the hub.
