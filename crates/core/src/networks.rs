@@ -12,8 +12,8 @@ use compute_api::{
     k8s::{Condition, ObjectMeta},
     names,
     networking::{
-        CONDITION_READY, IPV4, NetworkBinding, NetworkBindingSpec, NetworkContext, SUBNET_CLASS_PRIVATE,
-        Subnet, SubnetClaim, SubnetClaimSpec,
+        CONDITION_READY, IPV4, NameReference, NetworkBinding, NetworkBindingSpec, NetworkContext,
+        SUBNET_CLASS_PRIVATE, Subnet, SubnetClaim, SubnetClaimSpec,
     },
 };
 
@@ -71,11 +71,6 @@ pub fn decide(
     location: Option<&LocationReference>,
     observed: &Observed<'_>,
 ) -> Plan {
-    let Some(location) = location else {
-        let message =
-            format!("The location of city {} is not known in this cell yet", deployment.spec.city_code);
-        return Plan { create: Vec::new(), condition: provisioning(message) };
-    };
     let (mut create, mut waits, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     let mut claimed = BTreeSet::new();
     for (index, interface) in deployment.spec.template.spec.network_interfaces.iter().enumerate() {
@@ -114,13 +109,17 @@ fn progress(
     deployment: &WorkloadDeployment,
     index: usize,
     network: &NetworkReference,
-    location: &LocationReference,
+    location: Option<&LocationReference>,
     observed: &Observed<'_>,
 ) -> Progress {
     let name = names::network_binding_name(meta::name(&deployment.metadata), index);
     let namespace = meta::namespace(&deployment.metadata);
     let found = find(&observed.bindings, namespace, &name, |binding| &binding.metadata);
     let Some(binding) = found else {
+        let Some(location) = location else {
+            let city = &deployment.spec.city_code;
+            return Progress::Waits(format!("The location of city {city} is not known in this cell yet"));
+        };
         let new = binding(deployment, &name, network, location);
         let message = format!("Network {} is being asked for", network.name);
         return Progress::Create(Create::Binding(Box::new(new)), message);
@@ -144,10 +143,11 @@ fn progress(
     if let Some(not_ready) = not_ready(conditions, &context.metadata, waits) {
         return not_ready;
     }
-    subnet(context, location, observed)
+    // Where it is set up was decided with the binding: it stays, also when the location is not known any more.
+    subnet(context, &binding.spec.location, observed)
 }
 
-fn subnet(context: &NetworkContext, location: &LocationReference, observed: &Observed<'_>) -> Progress {
+fn subnet(context: &NetworkContext, location: &NameReference, observed: &Observed<'_>) -> Progress {
     let namespace = meta::namespace(&context.metadata);
     let name = names::subnet_claim_name(meta::name(&context.metadata));
     let Some(claim) = find(&observed.claims, namespace, &name, |one| &one.metadata) else {
@@ -221,7 +221,7 @@ fn binding(
     }
 }
 
-fn subnet_claim(context: &NetworkContext, name: &str, location: &LocationReference) -> SubnetClaim {
+fn subnet_claim(context: &NetworkContext, name: &str, location: &NameReference) -> SubnetClaim {
     SubnetClaim {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
@@ -233,7 +233,7 @@ fn subnet_claim(context: &NetworkContext, name: &str, location: &LocationReferen
         spec: SubnetClaimSpec {
             subnet_class: SUBNET_CLASS_PRIVATE.to_owned(),
             network_context: meta::name(&context.metadata).into(),
-            location: location.name.as_str().into(),
+            location: location.clone(),
             ip_family: IPV4.to_owned(),
             start_address: None,
             prefix_length: None,

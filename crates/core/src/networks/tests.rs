@@ -143,3 +143,18 @@ fn what_is_on_its_way_out_is_awaited() {
     world.bindings[0].metadata.owner_references = None;
     assert!(world.plan(&of).condition.message.contains("must go first"));
 }
+
+#[test]
+fn what_is_bound_stays_set_up_when_the_location_is_not_known_any_more() {
+    let deployment = deployment(1);
+    let location = LocationReference { name: "dfw".to_owned(), ..LocationReference::default() };
+    let Some(Create::Binding(binding)) =
+        decide(&deployment, Some(&location), &Observed::default()).create.pop()
+    else {
+        panic!("a binding is asked for first")
+    };
+    let without = Observed { bindings: vec![&binding], ..Observed::default() };
+    let plan = decide(&deployment, None, &without);
+    assert!(plan.create.is_empty());
+    assert_eq!(plan.condition, decide(&deployment, Some(&location), &without).condition);
+}

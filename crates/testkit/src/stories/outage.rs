@@ -137,19 +137,27 @@ pub async fn scale_down_while_the_hub_is_down(stack: &impl Stack) {
     let view = View::new(stack, "stale").await;
     let city = &stack.cities()[0];
     let name = format!("web-main-{}", city.to_lowercase());
-    view.create(&workload("web", &[city], 3)).await;
-    view.until_ready("web", &[(&name, 3)]).await;
-    stack.cut(&Place::Hub).await;
-    // Scaling set in the cell works without the hub.
+    view.create(&workload("web", &[city], 1)).await;
+    view.until_ready("web", &[(&name, 1)]).await;
+    // Scaling set in the cell is kept as long as nobody sets it elsewhere.
     let cell = view.in_cell::<compute_api::compute::WorkloadDeployment>(city);
-    let fewer = kube::api::Patch::Merge(serde_json::json!({ "spec": { "scaleSettings": { "minReplicas": 1 } } }));
-    cell.patch(&name, &kube::api::PatchParams::default(), &fewer).await.unwrap();
+    let scale = async |replicas: i64| {
+        let patch = kube::api::Patch::Merge(serde_json::json!({ "spec": { "replicas": replicas } }));
+        cell.patch_scale(&name, &kube::api::PatchParams::default(), &patch).await.unwrap();
+    };
+    scale(3).await;
+    eventually("the project shows three", async || match view.instances_of("web").await.len() {
+        3 => Ok(()),
+        count => Err(format!("{count}")),
+    })
+    .await;
+    stack.cut(&Place::Hub).await;
+    scale(1).await;
     eventually("the cell has one", async || match view.instances_in(city).await.len() {
         1 => Ok(()),
         count => Err(format!("{count}")),
     })
     .await;
-    view.set_placements("web", &[placement("main", &[city], 1)]).await;
     stack.mend(&Place::Hub).await;
     view.until_ready("web", &[(&name, 1)]).await;
     let copies: Vec<String> =

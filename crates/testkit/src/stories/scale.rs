@@ -64,7 +64,6 @@ pub async fn one_city_by_its_own_scale(stack: &impl Stack) {
     view.change("web", &json!({ "metadata": { "labels": { "touched": "yes" } } })).await;
     view.set_image("web", crate::objects::NEXT_IMAGE).await;
     view.until_ready("web", &[(&names[0], 3), (&names[1], 1)]).await;
-    let patch = Patch::Merge(json!({ "spec": { "replicas": null } }));
-    deployments.patch(&names[0], &PatchParams::default(), &patch).await.unwrap();
+    scale(json!(1)).await;
     view.until_ready("web", &[(&names[0], 1), (&names[1], 1)]).await;
 }
