@@ -1,0 +1,275 @@
+//! Claims, answers, denials, outages.
+
+use std::time::Duration;
+
+use compute_api::labels;
+use compute_api::quota::{RESOURCE_INSTANCES, RESOURCE_MEMORY, RESOURCE_VCPUS};
+use kube::ResourceExt as _;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use serde_json::json;
+
+use super::faults::Mode;
+use super::objects::{WEB, condition, deployment, gates, is_ready, parallel};
+use super::platform::Ledger;
+use super::world::{CLUSTER, Shape, World, eventually, namespace, namespace_uid};
+
+const FIRST: &str = "web-main-dfw-0";
+const CLAIM: &str = "instance-web-main-dfw-0";
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_says_who_asks_for_what() {
+    let world = World::new().await;
+    world.deploy(&deployment(WEB, 1)).await;
+    let instance = world.ready(WEB, 1).await.remove(0);
+    let granted = condition(&instance, "QuotaGranted").unwrap();
+    assert_eq!((granted.status.as_str(), granted.reason.as_str()), ("True", "QuotaAvailable"));
+    let claim = world.claims().get(CLAIM).await.unwrap();
+    assert_eq!(claim.labels()[labels::INSTANCE_UID], instance.uid().unwrap());
+    assert_eq!(claim.labels()[labels::INSTANCE_NAMESPACE], namespace());
+    assert_eq!(claim.labels()[labels::SOURCE_CLUSTER], CLUSTER);
+    let owner = &claim.owner_references()[0];
+    assert_eq!((owner.kind.as_str(), owner.uid.as_str()), ("Namespace", &*namespace_uid()));
+    assert_eq!(claim.spec.consumer_ref.as_ref().unwrap().name, "shop");
+    let asked: Vec<_> = claim.spec.requests.iter().map(|one| (one.resource_type.as_str(), one.amount)).collect();
+    assert_eq!(asked, [(RESOURCE_INSTANCES, 1), (RESOURCE_VCPUS, 1000), (RESOURCE_MEMORY, 2048)]);
+    assert_eq!(world.metric("compute_quota_enforcement_enabled"), Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_asked_where_no_quota_is_configured() {
+    let world = World::with(Shape { quota: false, ..Shape::default() }).await;
+    world.deploy(&deployment(WEB, 1)).await;
+    let instance = world.ready(WEB, 1).await.remove(0);
+    assert_eq!(condition(&instance, "QuotaGranted").unwrap().reason, "QuotaDisabled");
+    assert!(world.project_way.take_asked().is_empty());
+    assert_eq!(world.metric("compute_quota_enforcement_enabled"), Some(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denied_claim_goes_and_another_follows_a_release() {
+    let world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(2));
+    world.platform.bucket(RESOURCE_INSTANCES, 2, 0).await;
+    world.deploy(&parallel(deployment(WEB, 4))).await;
+    let denied = eventually("two denied", async || {
+        let all = world.all_instances().await;
+        let denied: Vec<_> = all
+            .iter()
+            .filter(|one| condition(one, "QuotaGranted").is_some_and(|said| said.reason == "QuotaExceeded"))
+            .map(|one| one.name_any())
+            .collect();
+        let ready = all.iter().filter(|one| is_ready(one)).count();
+        if denied.len() == 2 && ready == 2 { Ok(denied) } else { Err(format!("{denied:?}, {ready} ready")) }
+    })
+    .await;
+    let said = world.says(&denied[0], "QuotaGranted", "QuotaExceeded").await;
+    assert!(said.message.contains("1 instance asked, 0 instances of 2 instances left"), "{}", said.message);
+    world.says(&denied[0], "Ready", "QuotaExceeded").await;
+    world.warned(&denied[0], "QuotaExceeded").await;
+    // The ledger keeps no denied claims.
+    eventually("only the granted claims", async || {
+        let count = world.claims().list(&ListParams::default()).await.unwrap().items.len();
+        if count == 2 { Ok(()) } else { Err(count.to_string()) }
+    })
+    .await;
+    assert!(world.metric("compute_quota_eval_failures_total{reason=\"QuotaExceeded\"}") >= Some(2));
+
+    // One that runs goes, and whoever waits longest gets what it had; the pause after a denial is not waited for.
+    world.scale(WEB, 3).await;
+    let before = tokio::time::Instant::now();
+    eventually("two of three are ready", async || {
+        let all = world.all_instances().await;
+        let ready = all.iter().filter(|one| is_ready(one)).count();
+        if all.len() == 3 && ready == 2 { Ok(()) } else { Err(format!("{ready} of {}", all.len())) }
+    })
+    .await;
+    let running = world.all_instances().await.into_iter().find(is_ready).unwrap().name_any();
+    world.delete_instance(&running).await;
+    eventually("another is ready", async || {
+        let all = world.all_instances().await;
+        let ready: Vec<_> = all.iter().filter(|one| is_ready(one)).map(|one| one.name_any()).collect();
+        if ready.len() == 2 { Ok(()) } else { Err(format!("{ready:?}")) }
+    })
+    .await;
+    assert!(before.elapsed() < Duration::from_secs(15), "{:?}", before.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denied_instance_asks_again_later_and_less_often() {
+    let world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(0));
+    world.deploy(&deployment(WEB, 1)).await;
+    world.says(FIRST, "QuotaGranted", "QuotaExceeded").await;
+    let since = world.says(FIRST, "QuotaGranted", "QuotaExceeded").await.last_transition_time;
+    world.project_way.take_asked();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let asked = world.project_way.take_asked();
+    let claims = asked.iter().filter(|asked| asked.starts_with("POST")).count();
+    // 15, 30, 60, 120, 240 seconds, each up to a fifth more or less.
+    assert!((4..=6).contains(&claims), "{asked:?}");
+    let said = world.says(FIRST, "QuotaGranted", "QuotaExceeded").await;
+    assert_eq!(said.last_transition_time, since);
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(1));
+    world.ready(WEB, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_budget_is_told_from_exceeded() {
+    let world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(0));
+    for resource in [RESOURCE_INSTANCES, RESOURCE_VCPUS, RESOURCE_MEMORY] {
+        world.platform.bucket(resource, 0, 0).await;
+    }
+    world.deploy(&deployment(WEB, 1)).await;
+    world.says(FIRST, "QuotaGranted", "QuotaNoBudget").await;
+    eventually("the claim is gone", async || {
+        world.claims().get_opt(CLAIM).await.unwrap().map_or(Ok(()), |_| Err("it is there"))
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stays_undecided_has_no_budget() {
+    let world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Off);
+    world.deploy(&deployment(WEB, 1)).await;
+    world.says(FIRST, "QuotaGranted", "PendingEvaluation").await;
+    world.says(FIRST, "Ready", "PendingQuota").await;
+    world.platform.set(|settings| settings.ledger = Ledger::Undecided);
+    world.says(FIRST, "QuotaGranted", "QuotaNoBudget").await;
+    assert!(world.claims().get_opt(CLAIM).await.unwrap().is_some(), "it may still be decided");
+    world.platform.set(|settings| settings.ledger = Ledger::Invalid);
+    world.says(FIRST, "QuotaGranted", "ValidationFailed").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ledger_that_is_down_holds_the_gate() {
+    let world = World::new().await;
+    for mode in [Mode::Failing, Mode::Answering(401), Mode::Answering(500), Mode::Answering(429), Mode::Hanging] {
+        world.project_way.set(mode);
+        world.deploy(&deployment(WEB, 1)).await;
+        world.says(FIRST, "QuotaGranted", "QuotaBackendUnavailable").await;
+        world.warned(FIRST, "QuotaBackendUnavailable").await;
+        assert!(gates(&world.instances().get(FIRST).await.unwrap()).contains(&"Quota".to_owned()));
+        world.project_way.set(Mode::Good);
+        world.ready(WEB, 1).await;
+        for api in [world.deployments(), world.hub_deployments()] {
+            api.delete(WEB, &DeleteParams::default()).await.unwrap();
+        }
+        world.gone(FIRST).await;
+        eventually("the deployment goes", async || {
+            world.deployments().get_opt(WEB).await.unwrap().map_or(Ok(()), |_| Err("it is there"))
+        })
+        .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_are_sorted() {
+    let world = World::new().await;
+    world.project_way.set(Mode::Answering(403));
+    world.deploy(&deployment(WEB, 1)).await;
+    let said = world.says(FIRST, "QuotaGranted", "QuotaMisconfigured").await;
+    assert_eq!(said.status, "False");
+    world.project_way.set(Mode::Answering(404));
+    world.says(FIRST, "QuotaGranted", "QuotaProjectNotFound").await;
+    world.project_way.set(Mode::Good);
+    world.ready(WEB, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_says_nothing_is_told_apart() {
+    let world = World::new().await;
+    let api: kube::Api<compute_api::k8s::Namespace> = kube::Api::all(world.cell.clone());
+    let bare = json!({ "metadata": { "labels": { (labels::UPSTREAM_CLUSTER_NAME): null } } });
+    api.patch(&namespace(), &PatchParams::default(), &Patch::Merge(bare)).await.unwrap();
+    world.deploy(&deployment(WEB, 1)).await;
+    world.says(FIRST, "QuotaGranted", "QuotaProjectIDUnresolvable").await;
+    // That does not keep it from being deleted.
+    world.scale(WEB, 0).await;
+    world.gone(FIRST).await;
+    world.warned(FIRST, "QuotaClaimOrphaned").await;
+    assert_eq!(world.metric("compute_quota_claim_orphaned_total"), Some(1));
+    let named = json!({ "metadata": { "labels": { (labels::UPSTREAM_CLUSTER_NAME): "cluster-shop" } } });
+    api.patch(&namespace(), &PatchParams::default(), &Patch::Merge(named)).await.unwrap();
+    world.scale(WEB, 1).await;
+    world.ready(WEB, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_of_a_predecessor_is_deleted_and_awaited() {
+    let world = World::new().await;
+    let old = world
+        .platform
+        .foreign_claim(CLAIM, json!({ (labels::SOURCE_CLUSTER): CLUSTER, (labels::INSTANCE_UID): "another" }))
+        .await;
+    let hold = json!({ "metadata": { "finalizers": ["test.example.com/ledger"] } });
+    world.claims().patch(CLAIM, &PatchParams::default(), &Patch::Merge(hold)).await.unwrap();
+    world.deploy(&deployment(WEB, 1)).await;
+    let leaving = eventually("the old claim leaves", async || {
+        let found = world.claims().get(CLAIM).await.unwrap();
+        if found.metadata.deletion_timestamp.is_some() { Ok(found) } else { Err("it stays") }
+    })
+    .await;
+    assert_eq!(leaving.uid(), old.uid());
+    world.says(FIRST, "QuotaGranted", "PendingEvaluation").await;
+    assert!(gates(&world.instances().get(FIRST).await.unwrap()).contains(&"Quota".to_owned()));
+    let free = json!({ "metadata": { "finalizers": null } });
+    world.claims().patch(CLAIM, &PatchParams::default(), &Patch::Merge(free)).await.unwrap();
+    world.ready(WEB, 1).await;
+    assert_ne!(world.claims().get(CLAIM).await.unwrap().uid(), old.uid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_of_another_cell_is_never_touched() {
+    let world = World::new().await;
+    let other = world
+        .platform
+        .foreign_claim(CLAIM, json!({ (labels::SOURCE_CLUSTER): "cell-lhr", (labels::INSTANCE_UID): "another" }))
+        .await;
+    world.deploy(&deployment(WEB, 1)).await;
+    world.warned(FIRST, "QuotaClaimHeldByOtherCell").await;
+    world.scale(WEB, 0).await;
+    world.gone(FIRST).await;
+    assert_eq!(world.claims().get(CLAIM).await.unwrap().uid(), other.uid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletion_releases_the_claim_and_waits_for_the_ledger() {
+    let world = World::new().await;
+    world.deploy(&deployment(WEB, 1)).await;
+    world.ready(WEB, 1).await;
+    world.project_way.set(Mode::Failing);
+    world.scale(WEB, 0).await;
+    world.warned(FIRST, "QuotaReleaseFailed").await;
+    let waiting = world.instances().get(FIRST).await.unwrap();
+    assert_eq!(waiting.finalizers(), ["compute.datumapis.com/instance"], "it has stopped");
+    world.project_way.set(Mode::Good);
+    world.gone(FIRST).await;
+    assert!(world.claims().get_opt(CLAIM).await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_granted_claim_that_disappears_is_made_again() {
+    let world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(1));
+    world.deploy(&parallel(deployment(WEB, 2))).await;
+    // One waits, so that claims are watched.
+    let held = eventually("one is ready and one denied", async || {
+        let all = world.all_instances().await;
+        let held = all.iter().find(|one| is_ready(one)).map(|one| one.name_any()).ok_or("none ready")?;
+        let denied = all.iter().any(|one| condition(one, "QuotaGranted").is_some_and(|said| said.reason == "QuotaExceeded"));
+        if denied { Ok(held) } else { Err("none denied") }
+    })
+    .await;
+    world.platform.set(|settings| settings.ledger = Ledger::Off);
+    let name = format!("instance-{held}");
+    let lost = world.claims().get(&name).await.unwrap().uid();
+    world.claims().delete(&name, &DeleteParams::default()).await.unwrap();
+    eventually("another claim", async || {
+        let found = world.claims().get_opt(&name).await.unwrap();
+        found.filter(|found| found.uid() != lost).ok_or("none")
+    })
+    .await;
+    assert_eq!(condition(&world.instances().get(&held).await.unwrap(), "QuotaGranted").unwrap().reason, "QuotaAvailable");
+}
