@@ -55,40 +55,44 @@ pub struct Plan<'a> {
 }
 
 /// Tells budgets apart: whose it is, and of what.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Account {
-    group: String,
-    kind: String,
-    consumer: String,
-    resource: String,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Account<'a> {
+    group: &'a str,
+    kind: &'a str,
+    consumer: &'a str,
+    resource: &'a str,
 }
 
-impl Account {
-    fn new(consumer: &ObjectReference, resource: &str) -> Self {
+impl<'a> Account<'a> {
+    fn new(consumer: &'a ObjectReference, resource: &'a str) -> Self {
         Self {
-            group: consumer.api_group.clone().unwrap_or_default(),
-            kind: consumer.kind.clone(),
-            consumer: consumer.name.clone(),
-            resource: resource.to_owned(),
+            group: consumer.api_group.as_deref().unwrap_or_default(),
+            kind: &consumer.kind,
+            consumer: &consumer.name,
+            resource,
         }
     }
 
+    fn bucket_name(&self) -> String {
+        names::bucket_name(self.kind, self.consumer, self.resource)
+    }
+
     fn bucket(&self, namespace: &str) -> AllowanceBucket {
-        let api_group = (!self.group.is_empty()).then(|| self.group.clone());
+        let api_group = (!self.group.is_empty()).then(|| self.group.to_owned());
         AllowanceBucket {
             metadata: ObjectMeta {
-                name: Some(names::bucket_name(&self.kind, &self.consumer, &self.resource)),
+                name: Some(self.bucket_name()),
                 namespace: Some(namespace.to_owned()),
                 ..ObjectMeta::default()
             },
             spec: AllowanceBucketSpec {
                 consumer_ref: ObjectReference {
                     api_group,
-                    kind: self.kind.clone(),
-                    name: self.consumer.clone(),
+                    kind: self.kind.to_owned(),
+                    name: self.consumer.to_owned(),
                     namespace: None,
                 },
-                resource_type: self.resource.clone(),
+                resource_type: self.resource.to_owned(),
             },
             status: None,
         }
@@ -122,7 +126,7 @@ impl Budget<'_> {
 /// What to do about a project's quota. Missing buckets are made in `namespace`.
 pub fn decide<'a>(observed: &Observed<'a>, namespace: &str, now: Timestamp) -> Plan<'a> {
     let mut plan = Plan::default();
-    let mut budgets: BTreeMap<Account, Budget<'a>> = BTreeMap::new();
+    let mut budgets: BTreeMap<Account<'a>, Budget<'a>> = BTreeMap::new();
     let mut buckets = observed.buckets.clone();
     buckets.sort_by_key(|bucket| (meta::namespace(&bucket.metadata), meta::name(&bucket.metadata)));
     for bucket in buckets {
@@ -143,9 +147,9 @@ pub fn decide<'a>(observed: &Observed<'a>, namespace: &str, now: Timestamp) -> P
     }
     plan.collect = decided.into_iter().filter(|claim| is_abandoned(claim, &observed.namespaces)).collect();
     for claim in waiting.into_iter().filter(|claim| !meta::is_being_deleted(&claim.metadata)) {
-        let status = match problem(claim, &observed.registrations) {
-            Some(problem) => refuse(claim, &problem, now),
-            None => answer(claim, &mut budgets, now),
+        let status = match check(claim, &observed.registrations) {
+            Err(problem) => refuse(claim, &problem, now),
+            Ok(consumer) => answer(claim, consumer, &mut budgets, now),
         };
         let is_granted = c::is_true(&status.conditions, q::CONDITION_GRANTED);
         if is_granted { &mut plan.granted } else { &mut plan.refused }.push((claim, status));
@@ -162,7 +166,7 @@ pub fn decide<'a>(observed: &Observed<'a>, namespace: &str, now: Timestamp) -> P
 
 fn add_grants<'a>(
     observed: &Observed<'a>,
-    budgets: &mut BTreeMap<Account, Budget<'a>>,
+    budgets: &mut BTreeMap<Account<'a>, Budget<'a>>,
     plan: &mut Plan<'a>,
     now: Timestamp,
 ) {
@@ -239,7 +243,7 @@ pub fn is_decided(claim: &ResourceClaim) -> bool {
 }
 
 /// What of a decided claim was granted.
-fn granted_parts(claim: &ResourceClaim) -> Vec<(Account, i64)> {
+fn granted_parts(claim: &ResourceClaim) -> Vec<(Account<'_>, i64)> {
     let (Some(status), Some(consumer)) = (&claim.status, &claim.spec.consumer_ref) else { return Vec::new() };
     let asked = |resource: &str| {
         let same = |request: &&ResourceRequest| request.resource_type == resource;
@@ -269,32 +273,39 @@ fn is_abandoned(claim: &ResourceClaim, namespaces: &BTreeSet<&str>) -> bool {
         })
 }
 
-/// Why a claim makes no sense.
-fn problem(claim: &ResourceClaim, registrations: &[&ResourceRegistration]) -> Option<String> {
-    let Some(consumer) = &claim.spec.consumer_ref else { return Some("it names no consumer".to_owned()) };
-    let Some(resource) = &claim.spec.resource_ref else { return Some("it names no resource".to_owned()) };
-    if claim.spec.requests.is_empty() {
-        return Some("it asks for nothing".to_owned());
+/// Whose claim it is.
+///
+/// # Errors
+///
+/// Why the claim makes no sense.
+fn check<'a>(
+    claim: &'a ResourceClaim,
+    registrations: &[&ResourceRegistration],
+) -> Result<&'a ObjectReference, String> {
+    let spec = &claim.spec;
+    let consumer = spec.consumer_ref.as_ref().ok_or("it names no consumer")?;
+    let resource = spec.resource_ref.as_ref().ok_or("it names no resource")?;
+    if spec.requests.is_empty() {
+        return Err("it asks for nothing".to_owned());
     }
     let mut seen = BTreeSet::new();
-    claim.spec.requests.iter().find_map(|request| {
+    for request in &spec.requests {
         let name = request.resource_type.as_str();
         if !seen.insert(name) {
-            return Some(format!("it asks for {name} twice"));
+            return Err(format!("it asks for {name} twice"));
         }
         if request.amount < 0 {
-            return Some(format!("it asks for less than nothing of {name}"));
+            return Err(format!("it asks for less than nothing of {name}"));
         }
         let mut registered = registrations.iter().filter(|one| one.spec.resource_type == name).peekable();
         if registered.peek().is_none() {
-            return Some(format!("{name} is not registered"));
+            return Err(format!("{name} is not registered"));
         }
-        let fits = |one: &&&ResourceRegistration| is_consumer(one, consumer) && may_claim(one, resource);
-        registered
-            .find(fits)
-            .is_none()
-            .then(|| format!("{name} cannot be claimed by a {} for a {}", consumer.kind, resource.kind))
-    })
+        if !registered.any(|one| is_consumer(one, consumer) && may_claim(one, resource)) {
+            return Err(format!("{name} cannot be claimed by a {} for a {}", consumer.kind, resource.kind));
+        }
+    }
+    Ok(consumer)
 }
 
 fn is_consumer(registration: &ResourceRegistration, consumer: &ObjectReference) -> bool {
@@ -322,18 +333,18 @@ fn refuse(claim: &ResourceClaim, problem: &str, now: Timestamp) -> ResourceClaim
 }
 
 /// The answer to a claim that makes sense. What is granted is taken from its budget at once.
-fn answer(
-    claim: &ResourceClaim,
-    budgets: &mut BTreeMap<Account, Budget<'_>>,
+fn answer<'a>(
+    claim: &'a ResourceClaim,
+    consumer: &'a ObjectReference,
+    budgets: &mut BTreeMap<Account<'a>, Budget<'a>>,
     now: Timestamp,
 ) -> ResourceClaimStatus {
-    let consumer = claim.spec.consumer_ref.clone().unwrap_or_default();
     let mut missing = Vec::new();
     let allocations = claim.spec.requests.iter().map(|request| {
-        let account = Account::new(&consumer, &request.resource_type);
-        let name = names::bucket_name(&account.kind, &account.consumer, &account.resource);
+        let account = Account::new(consumer, &request.resource_type);
         let budget = budgets.entry(account).or_default();
-        let bucket = budget.bucket.map_or(name, |bucket| meta::name(&bucket.metadata).to_owned());
+        let named = budget.bucket.map(|bucket| meta::name(&bucket.metadata).to_owned());
+        let bucket = named.unwrap_or_else(|| account.bucket_name());
         let (asked, left) = (request.amount, budget.available());
         let is_granted = asked <= left;
         let message = if is_granted {
@@ -385,8 +396,8 @@ fn sum_up(bucket: &AllowanceBucket, budget: &Budget<'_>, now: Timestamp) -> Opti
         contributing_grant_refs: budget.grants.clone(),
         last_reconciliation: stored.and_then(|status| status.last_reconciliation.clone()),
     };
-    (stored != Some(&wanted))
-        .then(|| AllowanceBucketStatus { last_reconciliation: Some(Time(now)), ..wanted })
+    let is_new = stored != Some(&wanted);
+    is_new.then_some(AllowanceBucketStatus { last_reconciliation: Some(Time(now)), ..wanted })
 }
 
 fn stored(claim: &ResourceClaim) -> &[Condition] {

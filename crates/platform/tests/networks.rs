@@ -218,6 +218,34 @@ async fn two_hundred_claims_never_overlap_and_what_is_released_is_given_again() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn lost_answers_never_make_two_subnets_of_the_same_addresses() {
+    let world = World::new().await;
+    let cell = world.plane("cell-dfw", "cell-dfw").await;
+    let running = serve(&cell);
+    let bindings = api::<NetworkBinding>(&cell);
+    cell.lose_answers(2);
+    bindings.create(&PostParams::default(), &binding("dfw", "default", "dfw")).await.unwrap();
+    let context = bound(&cell, "dfw").await;
+    let claims = api::<SubnetClaim>(&cell);
+    for round in 0..10 {
+        cell.lose_answers(3);
+        // Later ones come first in the order of names.
+        for n in 0..4 {
+            let name = format!("c{:02}", 99 - (round * 4 + n));
+            claims.create(&PostParams::default(), &claim(&name, &context)).await.unwrap();
+        }
+        for n in 0..4 {
+            answered(&cell, &format!("c{:02}", 99 - (round * 4 + n)), true).await;
+        }
+    }
+    let found = api::<Subnet>(&cell).list(&ListParams::default()).await.unwrap().items;
+    let given: BTreeSet<_> = found.iter().map(|subnet| Cidr::of(&subnet.spec).unwrap()).collect();
+    assert_eq!(given.len(), 40);
+    assert_eq!(count::<NetworkContext>(&cell).await, 1);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_claim_that_cannot_be_met_says_so_and_is_met_when_it_can_be() {
     let world = World::new().await;
     let cell = world.plane("cell-dfw", "cell-dfw").await;

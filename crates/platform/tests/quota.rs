@@ -184,6 +184,28 @@ async fn of_fifty_claims_at_once_exactly_twenty_are_granted_and_room_comes_back(
 }
 
 #[tokio::test(start_paused = true)]
+async fn lost_answers_never_grant_more_than_there_is() {
+    let platform = Platform::new().await;
+    let project = platform.project("p", Some(15)).await;
+    let running = platform.serve();
+    bucket_says(&project, RESOURCE_INSTANCES, (15, 0, 15, 0)).await;
+    let name = |round: usize, n: usize| format!("c{:02}", 99 - (round * 5 + n));
+    let mut granted = 0;
+    for round in 0..6 {
+        project.lose_answers(4);
+        // Later ones come first in the order of names.
+        let new: Vec<_> = (0..5).map(|n| claim(&name(round, n), "p", &ONE)).collect();
+        join_all(new.iter().map(|claim| create(&project, claim))).await;
+        for n in 0..5 {
+            granted += usize::from(answer(&project, &name(round, n)).await == "QuotaAvailable");
+        }
+    }
+    assert_eq!(granted, 15);
+    bucket_says(&project, RESOURCE_INSTANCES, (15, 15, 0, 15)).await;
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_claim_without_a_registration_or_a_budget_is_not_granted() {
     let platform = Platform::new().await;
     let project = platform.project("p", None).await;

@@ -3,6 +3,9 @@
 //! A cache follows the server a moment later, so a pass that begins right after a write would see the object as it was and write again,
 //! or decide without what it has just decided. Reading through this gives the newer of what the cache holds and what a write answered.
 //!
+//! A write whose answer was lost may have happened. Where the next decision depends on that (what is given out, and to whom), the write
+//! goes through [`OwnWrites::write`], and a pass begins with [`OwnWrites::make_sure`].
+//!
 //! # Guarantees
 //!
 //! - What it gives is never older than what the cache holds, nor than what was told to it, until the cache shows the object's end.
@@ -18,10 +21,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Api, Client};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::cache::{Cache, Object, ObjectName, Subscription};
+use crate::write::{self, Error, Writer};
 
 /// For how long an answer counts that an open watch does not show. A watch is a moment behind, and never this long.
 pub const BELIEVED: Duration = Duration::from_secs(60);
@@ -30,6 +35,8 @@ pub const BELIEVED: Duration = Duration::from_secs(60);
 pub struct OwnWrites<K: Object> {
     cache: Cache<K>,
     written: Arc<Mutex<Written<K>>>,
+    /// Objects of which nobody knows whether they were written, and whether the write is still under way.
+    doubts: Mutex<BTreeMap<ObjectName, bool>>,
     _subscription: Subscription,
 }
 
@@ -50,7 +57,7 @@ impl<K: Object> OwnWrites<K> {
                 written.remove(&change.name);
             }
         });
-        Self { cache, written, _subscription: subscription }
+        Self { cache, written, doubts: Mutex::default(), _subscription: subscription }
     }
 
     /// The cache itself.
@@ -67,6 +74,54 @@ impl<K: Object> OwnWrites<K> {
             written.insert(name, (object.clone(), Instant::now()));
         }
         object
+    }
+
+    /// Writes an object, and takes over the answer. If there is none, or the write is cut short, or an object is there that was not
+    /// expected, the object is in doubt until [`make_sure`](Self::make_sure).
+    ///
+    /// # Errors
+    /// Those of the write.
+    pub async fn write(
+        &self,
+        name: ObjectName,
+        write: impl Future<Output = write::Result<K>>,
+    ) -> write::Result<Arc<K>> {
+        self.doubts.lock().insert(name.clone(), true);
+        let under_way = UnderWay { doubts: &self.doubts, name: &name };
+        let result = write.await;
+        drop(under_way);
+        match result {
+            Err(error @ (Error::Unavailable(_) | Error::Other(_) | Error::AlreadyExists(_))) => Err(error),
+            result => {
+                self.doubts.lock().remove(&name);
+                result.map(|object| self.wrote(object))
+            }
+        }
+    }
+
+    /// Asks the server for everything that is in doubt, but for what is being written just now.
+    ///
+    /// # Errors
+    /// If it does not answer. What it has answered is not in doubt any more.
+    pub async fn make_sure(&self, writer: &Writer, client: &Client) -> write::Result<()>
+    where
+        K: write::Object + kube::Resource<Scope = k8s_openapi::NamespaceResourceScope>,
+    {
+        let doubts: Vec<_> = {
+            let doubts = self.doubts.lock();
+            doubts.iter().filter(|(_, under_way)| !**under_way).map(|(name, _)| name.clone()).collect()
+        };
+        for name in doubts {
+            let api: Api<K> = Api::namespaced(client.clone(), &name.namespace);
+            if let Some(found) = writer.request(api.get_opt(&name.name)).await? {
+                self.wrote(found);
+            }
+            let mut doubts = self.doubts.lock();
+            if doubts.get(&name) == Some(&false) {
+                doubts.remove(&name);
+            }
+        }
+        Ok(())
     }
 
     /// One object, as it is known last.
@@ -114,6 +169,20 @@ impl<K: Object> OwnWrites<K> {
     fn forget_old(&self, written: &mut Written<K>) {
         if self.cache.is_connected() {
             written.retain(|_, (_, at)| at.elapsed() < BELIEVED);
+        }
+    }
+}
+
+/// A write that is under way until this is dropped, whatever becomes of it.
+struct UnderWay<'a> {
+    doubts: &'a Mutex<BTreeMap<ObjectName, bool>>,
+    name: &'a ObjectName,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        if let Some(under_way) = self.doubts.lock().get_mut(self.name) {
+            *under_way = false;
         }
     }
 }

@@ -136,3 +136,20 @@ proptest! {
         prop_assert_eq!(project_of_upstream(&label), Some(project));
     }
 }
+
+#[test]
+fn a_network_in_a_location_has_a_name_of_its_own() {
+    assert_eq!(network_context_name("default", "dfw"), "default-dfw");
+    assert_eq!(network_context_name("a-b", "c"), network_context_name("a", "b-c"));
+    let (one, other) =
+        (network_context_name_on_collision("a-b", "c"), network_context_name_on_collision("a", "b-c"));
+    assert_ne!(one, other);
+    assert!(network_context_name(&"n".repeat(200), "dfw").len() <= MAX_LABEL_VALUE);
+}
+
+#[test]
+fn a_bucket_is_named_after_whose_it_is_and_of_what() {
+    let name = bucket_name("Project", "p", "compute.datumapis.com/vcpus");
+    assert_eq!(name, "project-p-compute.datumapis.com-vcpus");
+    assert!(bucket_name("Project", "p", &"r".repeat(253)).len() <= MAX_NAME);
+}

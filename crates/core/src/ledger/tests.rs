@@ -234,7 +234,8 @@ proptest! {
             );
             books.settle();
             for resource in [INSTANCES, VCPUS] {
-                let account = Account::new(&ObjectReference::project("p"), resource);
+                let project = ObjectReference::project("p");
+                let account = Account::new(&project, resource);
                 let held: i64 = books
                     .claims
                     .iter()

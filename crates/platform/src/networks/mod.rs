@@ -2,8 +2,8 @@
 //! overlaps no other of the network.
 //!
 //! A pass is over one network of a namespace, so that its addresses are given out by one at a time:
-//! 1. each location that bindings name gets a context, owned by them ([`contexts`]), and both become Ready;
-//! 2. each claim of these contexts gets a subnet, owned by it ([`subnets`]), and both become Ready.
+//! 1. each location that bindings name gets a context, owned by them (`contexts`), and both become Ready;
+//! 2. each claim of these contexts gets a subnet, owned by it (`subnets`), and both become Ready.
 //!
 //! # Guarantees
 //!

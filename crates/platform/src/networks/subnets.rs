@@ -9,6 +9,7 @@ use compute_api::networking::{
 };
 use compute_core::meta;
 use compute_core::subnets::{self, Cidr, Refusal};
+use compute_runtime::cache::ObjectName;
 use compute_runtime::write;
 use kube::{Api, ResourceExt as _};
 
@@ -23,6 +24,8 @@ impl Networks {
     /// Sees to the subnets of a network's claims, oldest first. Whether all is done that can be; else something is on its way
     /// out and has to be waited for.
     pub(super) async fn ensure_subnets(&self, namespace: &str, network: &str) -> write::Result<bool> {
+        // What became of subnets that were asked for and not acknowledged: their addresses may be taken.
+        self.subnets.make_sure(&self.writer, self.cell.client()).await?;
         let contexts = self.contexts_of(namespace, network);
         let mut claims = self.claims_of(namespace, &contexts);
         // Many at a time are rare; each is looked at once more than needed, and then not again.
@@ -44,10 +47,8 @@ impl Networks {
                 }
                 None => match subnets::allocate(&claim.spec, taken.iter().copied()) {
                     Ok(cidr) => {
-                        let Some(made) = self.create(&claim, network, cidr).await? else {
-                            is_done = false;
-                            continue;
-                        };
+                        // Something else of that name holds addresses that nobody knows yet: none is given before that.
+                        let Some(made) = self.create(&claim, network, cidr).await? else { return Ok(false) };
                         taken.push(cidr);
                         Ok(made)
                     }
@@ -109,8 +110,9 @@ impl Networks {
             },
             status: None,
         };
-        match self.writer.create(&self.api(&claim.metadata), &new).await {
-            Ok(made) => Ok(Some(self.subnets.wrote(made))),
+        let api = self.api(&claim.metadata);
+        match self.subnets.write(ObjectName::of(claim), self.writer.create(&api, &new)).await {
+            Ok(made) => Ok(Some(made)),
             Err(write::Error::AlreadyExists(_)) => Ok(None),
             Err(error) => Err(error),
         }

@@ -1,12 +1,11 @@
 //! What the ledger holds of one project: the watch of its claims, and of the rest while there is a need.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use compute_api::k8s::{Namespace, PartialObjectMeta, ResourceExt as _};
 use compute_api::quota::{AllowanceBucket, ResourceClaim, ResourceGrant};
-use compute_runtime::cache::{Object, ObjectName};
+use compute_runtime::cache::Object;
 use compute_runtime::{Cache, OwnWrites, Plane, PlaneId, Queue, Subscription};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -21,8 +20,6 @@ pub(super) const LINGER: Duration = Duration::from_secs(30);
 pub(super) struct Book {
     pub(super) plane: Plane,
     pub(super) claims: OwnWrites<ResourceClaim>,
-    /// Claims of which nobody knows whether the last answer arrived. They have to be asked for before anything else is answered.
-    pub(super) unsure: Mutex<BTreeSet<ObjectName>>,
     queue: Queue,
     accounts: Mutex<State>,
     _wakes: [Subscription; 2],
@@ -55,7 +52,6 @@ impl Book {
             plane: plane.clone(),
             _wakes: wakes(&claims, plane.id(), queue),
             claims: OwnWrites::new(claims),
-            unsure: Mutex::default(),
             queue: queue.clone(),
             accounts: Mutex::new(State::New),
         }

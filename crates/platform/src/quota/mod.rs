@@ -1,13 +1,13 @@
 //! The quota ledger in its plain form: answers the claims of projects from their budgets.
 //!
 //! Registrations are in the core plane, for all projects. Claims, grants and buckets are in the project's own plane: claims in any of its
-//! namespaces, grants and buckets in [`NAMESPACE`]. A pass is over one whole project ([`pass`]), so that its budgets are given out by one
+//! namespaces, grants and buckets in [`NAMESPACE`]. A pass is over one whole project (`pass`), so that its budgets are given out by one
 //! at a time; what it decides is in [`compute_core::ledger`].
 //!
 //! # Guarantees
 //!
 //! - However many claims come at once, no budget is granted beyond its limit: a pass knows every answer that was given before, also those
-//!   whose write has not been answered ([`book`]).
+//!   whose write has not been answered.
 //! - Nothing is answered before registrations, grants, buckets and claims are all known: a ledger that cannot see answers nothing.
 //!
 //! # Caveats

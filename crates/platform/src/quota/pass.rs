@@ -67,7 +67,8 @@ impl Known {
 
 impl Ledger {
     async fn keep(&self, book: &Book, accounts: &Accounts) -> write::Result<()> {
-        self.make_sure(book).await?;
+        // What became of answers that were sent and not acknowledged.
+        book.claims.make_sure(&self.writer, book.plane.client()).await?;
         let now = self.queue.runtime().clock().now();
         let mut known = self.known(book, accounts);
         let missing = ledger::decide(&known.observed(), NAMESPACE, now).create;
@@ -87,19 +88,6 @@ impl Ledger {
             buckets: accounts.buckets.list(),
             namespaces: accounts.namespaces(),
         }
-    }
-
-    /// Finds out what became of answers that were sent and not acknowledged.
-    async fn make_sure(&self, book: &Book) -> write::Result<()> {
-        let unsure: Vec<_> = book.unsure.lock().iter().cloned().collect();
-        for name in unsure {
-            let api: Api<ResourceClaim> = Api::namespaced(book.plane.client().clone(), &name.namespace);
-            if let Some(claim) = self.writer.request(api.get_opt(&name.name)).await? {
-                book.claims.wrote(claim);
-            }
-            book.unsure.lock().remove(&name);
-        }
-        Ok(())
     }
 
     async fn create_buckets(
@@ -172,20 +160,10 @@ impl Ledger {
     ) -> write::Result<()> {
         let api: Api<ResourceClaim> =
             Api::namespaced(book.plane.client().clone(), meta::namespace(&claim.metadata));
-        // Until there is an answer, nobody knows: a pass that is cut short here leaves that behind.
-        let name = ObjectName::of(claim);
-        book.unsure.lock().insert(name.clone());
-        let result = status::apply(&self.writer, &api, claim, wanted, Onto::AsSeen).await;
-        if !matches!(result, Err(write::Error::Unavailable(_) | write::Error::Other(_))) {
-            book.unsure.lock().remove(&name);
-        }
-        match result {
-            Ok(written) => {
-                book.claims.wrote(written);
-                Ok(())
-            }
-            // It is gone, and so is what it asked for.
-            Err(write::Error::NotFound(_)) => Ok(()),
+        let write = status::apply(&self.writer, &api, claim, wanted, Onto::AsSeen);
+        match book.claims.write(ObjectName::of(claim), write).await {
+            // One that is gone asks for nothing.
+            Ok(_) | Err(write::Error::NotFound(_)) => Ok(()),
             Err(error) => Err(error),
         }
     }

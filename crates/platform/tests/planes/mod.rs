@@ -4,6 +4,7 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use compute_api::k8s::Timestamp;
@@ -18,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tower::ServiceExt as _;
+use tower::{BoxError, ServiceExt as _};
 
 /// How long a condition may take to come true, in time that only passes while nothing else happens.
 const DEADLINE: Duration = Duration::from_secs(3600);
@@ -35,6 +36,8 @@ pub struct TestPlane {
     pub client: Client,
     pub plane: Plane,
     asked: Arc<Mutex<Vec<String>>>,
+    /// So many writes to come take effect, and their answers are lost.
+    losing: Arc<AtomicUsize>,
 }
 
 impl World {
@@ -54,17 +57,31 @@ impl World {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let heard = asked.clone();
         let service = self.server.service(&plane, Identity::superuser("platform"));
-        let counted = service.map_request(move |request: Request<Body>| {
+        let losing = Arc::new(AtomicUsize::new(0));
+        let lost = losing.clone();
+        let counted = tower::service_fn(move |request: Request<Body>| {
             heard.lock().push(format!("{} {}", request.method(), request.uri()));
-            request
+            let is_write = request.method() != http::Method::GET;
+            let less = |left: usize| left.checked_sub(1);
+            let is_lost = is_write && lost.try_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok();
+            let service = service.clone();
+            async move {
+                let response = service.oneshot(request).await;
+                if is_lost { Err("the answer was lost".into()) } else { response.map_err(BoxError::from) }
+            }
         });
         let client = Client::new(self.server.service(&plane, Identity::superuser("test")), "default");
         let plane = Plane::new(&self.runtime, PlaneId::new(id), Client::new(counted, "default"));
-        TestPlane { client, plane, asked }
+        TestPlane { client, plane, asked, losing }
     }
 }
 
 impl TestPlane {
+    /// The next so many writes take effect, and their answers are lost.
+    pub fn lose_answers(&self, writes: usize) {
+        self.losing.store(writes, Ordering::SeqCst);
+    }
+
     /// What was asked so far, but for lists and watches.
     pub fn requests(&self) -> Vec<String> {
         let asked = self.asked.lock();
