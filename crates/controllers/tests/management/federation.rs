@@ -136,13 +136,12 @@ async fn copies_without_a_projects_object_are_deleted() {
     };
     let hub_namespace = copy.namespace().unwrap();
     // Not ours, nobody's, of a project that is not served, of an idle one, and of this one.
-    for (name, project) in
-        [("foreign", None), ("nobodys", Some("cluster-")), ("elsewhere", Some("cluster-unserved"))]
+    for (name, project) in [("foreign", None), ("nobodys", Some("")), ("elsewhere", Some("cluster-unserved"))]
     {
         world.create::<WorkloadDeployment>("hub", &orphan(name, project)).await;
     }
     for (name, project) in [("idle", "cluster-b"), ("orphan", "cluster-a")] {
-        world.create::<WorkloadDeployment>("hub", &orphan(name, Some(project))).await;
+        world.store::<WorkloadDeployment>("hub", &orphan(name, Some(project))).await;
         world.disappears::<WorkloadDeployment>("hub", &hub_namespace, name).await;
     }
     world.settle().await;

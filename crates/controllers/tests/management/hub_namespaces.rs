@@ -12,15 +12,6 @@ use serde_json::json;
 
 use crate::support::*;
 
-async fn project_object(world: &World, name: &str) {
-    let api: Api<Project> = Api::all(world.client("core"));
-    let object = json!({
-        "apiVersion": "resourcemanager.miloapis.com/v1alpha1", "kind": "Project",
-        "metadata": { "name": name }, "spec": { "ownerRef": { "kind": "Organization", "name": "acme" } },
-    });
-    api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
-}
-
 async fn has_namespaces(world: &World, names: &[&str]) {
     eventually("the hub namespaces", async || {
         let found = world.namespaces("hub").await;
@@ -76,7 +67,6 @@ async fn one_whose_namespace_went_while_nobody_looked_is_found() {
 #[tokio::test(start_paused = true)]
 async fn silence_is_no_answer() {
     let world = World::new().await;
-    project_object(&world, "a").await;
     let manager = world.start().await;
     let hub_namespace = team(&world).await;
     world.delete::<Workload>("a", "team", "web").await;
@@ -105,9 +95,6 @@ async fn silence_is_no_answer() {
 #[tokio::test(start_paused = true)]
 async fn those_of_a_project_that_is_gone_go_with_what_is_in_them() {
     let world = World::new().await;
-    for project in ["a", "b"] {
-        project_object(&world, project).await;
-    }
     let manager = world.start().await;
     team(&world).await;
     world.create::<Workload>("b", &workload("web", &[("main", &["DFW"])])).await;

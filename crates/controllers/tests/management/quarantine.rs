@@ -75,8 +75,7 @@ async fn what_does_not_say_whose_it_is_is_told_once() {
     let manager = world.start().await;
     let (copy, stray) = stray(&world).await;
     let hub_namespace = copy.metadata.namespace.clone().unwrap();
-    for (name, label) in [("none", Value::Null), ("garbled", json!("nonsense")), ("empty", json!("cluster-"))]
-    {
+    for (name, label) in [("none", Value::Null), ("garbled", json!("nonsense")), ("empty", json!(""))] {
         let mut lost = stray.clone();
         lost["metadata"]["name"] = json!(name);
         match label {

@@ -75,8 +75,11 @@ impl Watcher for Keys {
         self.0.remove_plane(id);
     }
 
-    fn hub_deployment(&self, _: &View, _: &Hub, change: &Change<WorkloadDeployment>) {
+    fn hub_deployment(&self, _: &View, hub: &Hub, change: &Change<WorkloadDeployment>) {
         self.add_copies(change.versions());
+        if change.latest().is_none() {
+            self.0.add_all(hub.key_by_namespace(&change.name));
+        }
     }
 
     fn hub_namespace(&self, view: &View, _: &Hub, change: &Change<NamespaceMeta>) {
@@ -129,8 +132,8 @@ impl Reconciler for DeploymentFederator {
         // What happens on the hub to a project that is not served is dropped; it is looked at again when it is.
         let Some(project) = self.view.project(&key.plane) else { return Ok(Next::Done) };
         // What is missing here comes again when it is complete.
-        let complete = [&self.hub.deployments, &project.deployments].iter().all(|cache| cache.is_synced());
-        if !complete || !self.hub.namespaces.is_synced() || !self.hub.clusters.is_synced() {
+        let complete = [&self.hub.deployments, &project.deployments].iter().all(|cache| cache.is_connected());
+        if !complete || !self.hub.namespaces.is_connected() || !self.hub.clusters.is_connected() {
             return Ok(Next::Done);
         }
         match project.deployments.get(&key.namespace, &key.name) {
@@ -157,7 +160,8 @@ impl DeploymentFederator {
         deployment: &WorkloadDeployment,
     ) -> Result<(), Error> {
         let Some(active) = project.active() else { return Ok(()) };
-        let Some(federated) = active.federated.as_ref().filter(|federated| federated.namespaces.is_synced())
+        let Some(federated) =
+            active.federated.as_ref().filter(|federated| federated.namespaces.is_connected())
         else {
             return Ok(());
         };

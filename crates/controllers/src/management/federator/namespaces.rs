@@ -112,7 +112,7 @@ impl Reconciler for NamespaceFederator {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
         // What is missing here comes again when it is complete.
-        if !self.hub.deployments.is_synced() {
+        if !self.hub.deployments.is_connected() {
             return Ok(Next::Done);
         }
         let Some(held) = self.hub.namespaces.get("", &key.name) else { return Ok(Next::Done) };

@@ -99,9 +99,9 @@ impl Reconciler for PolicyFederator {
     async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
         let (namespace, city) = (&*key.namespace, &*key.name);
         // What is missing here comes again when it is complete.
-        if !self.hub.deployments.is_synced()
-            || !self.hub.policies.is_synced()
-            || !self.hub.namespaces.is_synced()
+        if !self.hub.deployments.is_connected()
+            || !self.hub.policies.is_connected()
+            || !self.hub.namespaces.is_connected()
         {
             return Ok(Next::Done);
         }

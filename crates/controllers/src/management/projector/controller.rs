@@ -88,6 +88,9 @@ impl Watcher for Keys {
             None => self.quarantine.release(&change.name),
         }
         self.add_copies(change.versions());
+        if change.latest().is_none() {
+            self.queue.add_all(hub.key_by_namespace(&change.name));
+        }
     }
 
     fn hub_connected(&self, view: &View, hub: &Hub) {

@@ -36,7 +36,7 @@ impl Reconciler for InstanceProjector {
     async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
         let Some(project) = self.view.project(&key.plane) else { return Ok(Next::Done) };
         // What is missing here comes again when it is complete.
-        if !self.hub.instances.is_synced() || !project.deployments.is_synced() {
+        if !self.hub.instances.is_connected() || !project.deployments.is_connected() {
             return Ok(Next::Done);
         }
         let active = project.active();
@@ -49,7 +49,7 @@ impl Reconciler for InstanceProjector {
         let owner = owner.and_then(|owner| project.deployments.get(&key.namespace, owner));
         let copy = present_copy(&copies, owner.as_deref());
         let projected = match federated {
-            Some(federated) if !federated.instances.is_synced() => return Ok(Next::Done),
+            Some(federated) if !federated.instances.is_connected() => return Ok(Next::Done),
             Some(federated) => federated.instances.get(&key.namespace, &key.name),
             // An idle project has no owner, and what has an owner comes again when its project is watched in full.
             None if owner.is_some() => return Ok(Next::Done),

@@ -9,7 +9,7 @@ use compute_api::kube::Client;
 use compute_api::{labels, names};
 use compute_core::federation::{Upstream, policy};
 use compute_core::{meta, projection};
-use compute_runtime::cache::Object;
+use compute_runtime::cache::{Object, ObjectName};
 use compute_runtime::{Cache, Change, Index, Key, Plane, PlaneId, Subscription};
 use parking_lot::Mutex;
 
@@ -151,6 +151,14 @@ impl Hub {
         let upstream = Upstream::of(meta)?;
         let project = PlaneId::new(names::bare_project_name(&upstream.project));
         Some(Key::new(&project, &upstream.namespace, meta::name(meta)))
+    }
+
+    /// The same for something that cannot be decoded, by what its namespace says.
+    pub(in crate::management) fn key_by_namespace(&self, name: &ObjectName) -> Option<Key> {
+        let namespace = self.namespaces.get("", &name.namespace)?;
+        let upstream = Upstream::of(&namespace.metadata)?;
+        let project = PlaneId::new(names::bare_project_name(&upstream.project));
+        Some(Key::new(&project, &upstream.namespace, &name.name))
     }
 
     /// The cells of a city, spelled like this.

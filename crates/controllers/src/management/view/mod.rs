@@ -1,7 +1,11 @@
 //! What the management controllers see: the projects that are served, the hub, and every change of both.
 //!
 //! Each plane's kinds are watched once for all controllers. A [`Watcher`] hears of every change and of every connection, and puts into its
-//! queue what has to be looked at; whatever a pass finds missing because a watch is not complete yet comes again when it is.
+//! queue what has to be looked at.
+//!
+//! A pass acts only on what is being watched. Where a watch is not complete yet, or broken, it does nothing: everything that the watch bears
+//! on comes again when it is open. So nothing is concluded from what nobody has heard of yet, and no controller fights, over what it
+//! last heard long ago, with those who know better.
 //!
 //! # Guarantees
 //!

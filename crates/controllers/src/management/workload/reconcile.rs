@@ -45,7 +45,7 @@ impl Reconciler for WorkloadReconciler {
     async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
         let Some(project) = self.view.project(&key.plane) else { return Ok(Next::Done) };
         // What is missing here comes again when it is complete.
-        if !project.deployments.is_synced() {
+        if !project.deployments.is_connected() {
             return Ok(Next::Done);
         }
         let Some(workload) = project.workloads.get(&key.namespace, &key.name) else { return Ok(Next::Done) };
@@ -53,7 +53,7 @@ impl Reconciler for WorkloadReconciler {
             return self.release(&project, &workload).await;
         }
         let Some(active) = project.active() else { return Ok(Next::Done) };
-        if !active.bindings.is_synced() || !active.networks.is_synced() {
+        if !active.bindings.is_connected() || !active.networks.is_connected() {
             return Ok(Next::Done);
         }
         self.spread(&project, &active, &workload).await

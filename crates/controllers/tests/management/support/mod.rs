@@ -56,6 +56,9 @@ impl World {
 
     /// The planes with nothing in them. `loosen` may change the definitions, so that more is stored than can be decoded.
     pub async fn empty(loosen: impl Fn(&mut Value)) -> Self {
+        // What is logged is shown with RUST_LOG set.
+        let filter = tracing_subscriber::EnvFilter::from_default_env();
+        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init();
         let server = ApiServer::new(Options::default());
         let crds = compute_api::crds::ours().into_iter().chain(compute_api::crds::foreign());
         let mut crds: Vec<Value> = crds.map(|crd| serde_json::to_value(crd).unwrap()).collect();
@@ -79,6 +82,7 @@ impl World {
             let service = world.server.service(&plane, Identity::user(USER));
             world.wires.insert(name, Wire::new(service));
         }
+        world.projects_in_core().await;
         world
     }
 

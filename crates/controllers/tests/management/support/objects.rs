@@ -9,6 +9,7 @@ use compute_api::kube::api::{
     ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
 };
 use compute_api::kube::{Api, Resource};
+use compute_api::milo::Project;
 use compute_api::networking::{LocationBinding, Network};
 use compute_api::{conditions, labels};
 use k8s_openapi::NamespaceResourceScope;
@@ -170,6 +171,18 @@ impl World {
     }
 
     // What the platform does.
+
+    /// Makes the objects that stand for projects in core.
+    pub async fn projects_in_core(&self) {
+        let api: Api<Project> = Api::all(self.client("core"));
+        for name in ["a", "b"] {
+            let object = json!({
+                "apiVersion": "resourcemanager.miloapis.com/v1alpha1", "kind": "Project",
+                "metadata": { "name": name }, "spec": { "ownerRef": { "kind": "Organization", "name": "acme" } },
+            });
+            api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+        }
+    }
 
     /// Offers a city to a project.
     pub async fn offer(&self, project: &str, city: &str) {

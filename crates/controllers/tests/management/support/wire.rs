@@ -158,14 +158,17 @@ impl Service<Request<Body>> for Through {
             let what = path.rsplit('/').next().unwrap_or_default().to_owned();
             wire.open.lock().push(what.clone());
             let watching = Watching { open: wire.open.clone(), what };
-            let cut = async move { drop(cuts.changed().await) };
-            let frames = BodyStream::new(body)
-                .map(move |frame| {
-                    let _ = &watching;
-                    frame.map_err(BoxError::from)
-                })
-                .take_until(cut.boxed())
-                .chain(stream::once(async { Err(BoxError::from("the stream was cut")) }));
+            let cut = async move { drop(cuts.changed().await) }.boxed();
+            let state = (BodyStream::new(body), cut, watching);
+            // Ends when the server ends it, and breaks when it is cut.
+            let frames = stream::unfold(Some(state), |state| async move {
+                let (mut body, mut cut, watching) = state?;
+                tokio::select! {
+                    biased;
+                    () = &mut cut => Some((Err(BoxError::from("the stream was cut")), None)),
+                    frame = body.next() => Some((frame?.map_err(BoxError::from), Some((body, cut, watching)))),
+                }
+            });
             Ok(Response::from_parts(parts, StreamBody::new(frames).boxed_unsync()))
         }
         .boxed()
