@@ -28,7 +28,10 @@ impl Lookout {
             loop {
                 let found = instances.list(&ListParams::default()).await.unwrap().items;
                 let ready = found.iter().filter(|instance| is_ready(instance)).count();
-                *few.lock() = ready.min(*few.lock());
+                {
+                    let mut few = few.lock();
+                    *few = ready.min(*few);
+                }
                 for instance in found.iter().filter(|instance| image(instance) == image_after) {
                     let mut replaced = replaced.lock();
                     if !replaced.contains(&instance.name_any()) {

@@ -5,8 +5,8 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use compute_api::crds;
 use compute_api::k8s::Namespace;
+use compute_api::{crds, names};
 use compute_apiserver::{ApiServer, Identity, Options, PlaneName};
 use compute_controllers::cell::{self, Quota, Setup, Source, rbac};
 use compute_runtime::clock::{Clock as _, TimerClock};
@@ -27,7 +27,7 @@ use super::objects;
 use super::platform::Platform;
 
 /// How long a condition may take to come true, in time that jumps.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(400);
 const USER: &str = "compute-cell";
 /// What the cell is called on the hub.
 pub const CLUSTER: &str = "cell-dfw";
@@ -35,8 +35,10 @@ pub const CLUSTER: &str = "cell-dfw";
 pub const PROJECT: &str = "shop";
 
 thread_local! {
-    /// Uid of the project's namespace. A test is one thread with one world.
+    /// Uid of the project's namespace. A test is one thread, with one world at a time.
     static NAMESPACE_UID: RefCell<String> = const { RefCell::new(String::new()) };
+    /// The namespace in cell and hub.
+    static NAMESPACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 /// Uid of the project's namespace.
@@ -46,7 +48,7 @@ pub fn namespace_uid() -> String {
 
 /// The namespace in cell and hub.
 pub fn namespace() -> String {
-    compute_api::names::hub_namespace(&namespace_uid())
+    NAMESPACE.with_borrow(String::clone)
 }
 
 /// How a world differs from the usual one.
@@ -139,8 +141,13 @@ impl World {
 
         let namespaces: Api<Namespace> = Api::all(project.clone());
         let uid = namespaces.get(objects::PROJECT_NAMESPACE).await.unwrap().metadata.uid.unwrap();
+        if options.direct {
+            NAMESPACE.with_borrow_mut(|known| *known = objects::PROJECT_NAMESPACE.to_owned());
+        } else {
+            NAMESPACE.with_borrow_mut(|known| *known = names::hub_namespace(&uid));
+            objects::create_namespaces(&cell, &hub).await;
+        }
         NAMESPACE_UID.with_borrow_mut(|known| *known = uid);
-        objects::create_namespaces(&cell, &hub).await;
         if options.joined {
             objects::create_cluster(&hub, CLUSTER).await;
         }

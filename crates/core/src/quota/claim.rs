@@ -36,8 +36,10 @@ pub fn build(claimant: Claimant<'_>, size: Size) -> ResourceClaim {
     let request =
         |resource_type: &str, amount| ResourceRequest { resource_type: resource_type.to_owned(), amount };
     // Without an owner the ledger may take the claim for abandoned. In a cell the namespace is named by the uid of
-    // the project's; in direct mode that is not so, and there is no owner to name.
-    let owner = names::project_namespace_uid(meta::namespace(instance)).map(|uid| OwnerReference {
+    // the project's; in direct mode it is the project's own, whatever it is called, and there is no owner to name.
+    let uid = names::project_namespace_uid(meta::namespace(instance));
+    let uid = uid.filter(|_| upstream.namespace != meta::namespace(instance));
+    let owner = uid.map(|uid| OwnerReference {
         api_version: Namespace::api_version(&()).into_owned(),
         kind: Namespace::kind(&()).into_owned(),
         name: upstream.namespace.clone(),
@@ -113,6 +115,12 @@ pub fn is_denied(claim: &ResourceClaim) -> bool {
     let conditions = claim.status.as_ref().map_or(&[][..], |status| &status.conditions);
     c::find(conditions, ledger::CONDITION_GRANTED)
         .is_some_and(|said| Status::of(said) == Status::False && said.reason == ledger::REASON_QUOTA_EXCEEDED)
+}
+
+/// Whether the ledger has granted a claim: when it goes, others can have what it took.
+pub fn is_granted(claim: &ResourceClaim) -> bool {
+    let conditions = claim.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    c::is_true(conditions, ledger::CONDITION_GRANTED)
 }
 
 /// How long until a claim that the ledger has looked at, and not decided, means that no budget covers it. `None` if the ledger

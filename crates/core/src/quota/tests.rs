@@ -281,12 +281,14 @@ proptest! {
 fn a_denial_is_told_from_what_is_undecided() {
     use compute_api::quota::{REASON_PENDING_EVALUATION, REASON_QUOTA_AVAILABLE, REASON_QUOTA_EXCEEDED};
 
-    use super::claim::{is_denied, undecided_for};
+    use super::claim::{is_denied, is_granted, undecided_for};
 
     assert!(is_denied(&answered(Status::False, REASON_QUOTA_EXCEEDED)));
     assert!(!is_denied(&answered(Status::False, REASON_PENDING_EVALUATION)));
     assert!(!is_denied(&answered(Status::True, REASON_QUOTA_AVAILABLE)));
     assert!(!is_denied(&claim_of(&one())));
+    assert!(is_granted(&answered(Status::True, REASON_QUOTA_AVAILABLE)));
+    assert!(!is_granted(&answered(Status::False, REASON_QUOTA_EXCEEDED)));
 
     let undecided = answered(Status::False, REASON_PENDING_EVALUATION);
     assert_eq!(undecided_for(&undecided, at(103)), Some(Duration::from_secs(7)));

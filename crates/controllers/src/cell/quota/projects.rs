@@ -9,6 +9,7 @@ use std::time::Duration;
 use compute_api::quota::ResourceClaim;
 use compute_api::{labels, names};
 use compute_core::meta;
+use compute_core::quota::claim::is_granted;
 use compute_runtime::cache::{Change, Selector};
 use compute_runtime::engage::Connect;
 use compute_runtime::{Cache, Key, Plane, PlaneId, Queue, Runtime, Subscription};
@@ -177,7 +178,9 @@ impl Project {
         let (queue, line) = (self.queue.clone(), self.line.clone());
         let changes = claims.subscribe(move |change| {
             queue.add_all(instance_of(change));
-            if change.after.is_none() && !change.unreadable {
+            // A denied one that goes gives nothing back that could help those who are denied.
+            let granted = change.before.as_ref().is_some_and(|claim| is_granted(claim));
+            if granted && change.after.is_none() && !change.unreadable {
                 queue.add_all(line.lock().released(Instant::now()));
             }
         });

@@ -34,7 +34,7 @@ impl Ledger {
             Ok(held) => held,
             Err(failure) => return self.failed(key, &project, &failure).await,
         };
-        let Some(held) = held else { return Ok(done(key, &project)) };
+        let Some(held) = held else { return Ok(done(key, &project, false)) };
         let now = self.cell.runtime().clock().now();
         let ours = match claim::read(&held, self.claimant(instance, &upstream), [], now) {
             Found::Own(_) => true,
@@ -45,7 +45,7 @@ impl Ledger {
         if ours && let Err(failure) = self.claims.delete(project.client(), &held).await {
             return self.failed(key, &project, &failure).await;
         }
-        Ok(done(key, &project))
+        Ok(done(key, &project, ours && claim::is_granted(&held)))
     }
 
     /// Whether the cell's server still has this very instance.
@@ -65,7 +65,7 @@ impl Ledger {
         // Only a refusal can mean that nobody may ask any more.
         let leaving = failure.code == Some(403) && self.namespaces.is_being_deleted(&key.namespace).await?;
         match claim::release_failed(failure, leaving) {
-            Release::Released => Ok(done(key, project)),
+            Release::Released => Ok(done(key, project, false)),
             Release::Orphaned => {
                 project.leave_line(key);
                 Ok(self.orphaned(key, format!("The ledger refuses to release it: {}", failure.message)))
@@ -84,10 +84,12 @@ impl Ledger {
     }
 }
 
-/// The instance waits for nothing any more, and what it gave back is for the others.
-fn done(key: &Key, project: &Project) -> Released {
+/// The instance waits for nothing any more, and what it may have given back is for the others.
+fn done(key: &Key, project: &Project, gave_back: bool) -> Released {
     project.settled(key);
     project.leave_line(key);
-    project.released();
+    if gave_back {
+        project.released();
+    }
     Released::Done
 }
