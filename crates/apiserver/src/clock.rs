@@ -46,6 +46,7 @@ impl Random {
 
     /// A random (version 4) UUID in its usual text form.
     pub fn uuid(&self) -> String {
+        const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut bytes = [0u8; 16];
         self.0.lock().fill_bytes(&mut bytes);
         bytes[6] = (bytes[6] & 0x0f) | 0x40;
@@ -55,7 +56,9 @@ impl Random {
             if matches!(i, 4 | 6 | 8 | 10) {
                 text.push('-');
             }
-            text.push_str(&format!("{byte:02x}"));
+            for digit in [byte >> 4, byte & 0x0f] {
+                text.push(char::from(HEX[usize::from(digit)]));
+            }
         }
         text
     }

@@ -1,7 +1,9 @@
 //! The server: planes, tokens and the background work that keeps them in order.
 
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use serde_json::Value;
 
@@ -80,8 +82,7 @@ impl Shared {
         if !plane.store.is_durable() {
             return shared.commit_now(&plane, write).await;
         }
-        let task = tokio::spawn(async move { shared.commit_now(&plane, write).await });
-        task.await.unwrap_or(Err(CommitError::NotDurable))
+        Outlives(Some(Box::pin(async move { shared.commit_now(&plane, write).await }))).await
     }
 
     async fn commit_now(&self, plane: &Arc<Plane>, write: Write) -> Result<Arc<Event>, CommitError> {
@@ -98,6 +99,29 @@ impl Shared {
         plane.follow_hooks(&resource, &self.hooks);
         self.lifecycle.notice(plane, &resource, &event, self.options.clock.now());
         Ok(event)
+    }
+}
+
+/// Work that goes on in a task of its own if whoever waits for it goes.
+struct Outlives<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
+
+impl<F: Future<Output: Send> + Send + 'static> Future for Outlives<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let work = self.0.as_mut().expect("nobody waits for work that is done");
+        let done = std::task::ready!(work.as_mut().poll(cx));
+        self.0 = None;
+        Poll::Ready(done)
+    }
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Drop for Outlives<F> {
+    fn drop(&mut self) {
+        // Where there is no runtime any more, nothing is left to follow either.
+        if let (Some(work), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(work);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::budget::{self, Budget};
 use crate::child::Role;
 use crate::report::{self, Section};
-use crate::{disk, flood, machine, memory, reads, start, watch, writes};
+use crate::{cpu, disk, flood, machine, memory, reads, start, watch, writes};
 
 /// Measures the platform against its budgets.
 #[derive(Parser)]
@@ -24,6 +24,18 @@ struct Cli {
 enum Subject {
     /// Measure the embedded API server, print the figures and write them to docs/benchmarks.md.
     Apiserver(Options),
+    /// Run one load of the processor-time section alone and say what an operation took: for a profiler.
+    #[command(hide = true)]
+    Profile {
+        /// What the 64 clients do.
+        load: cpu::Profiled,
+        /// For how long, in seconds.
+        #[arg(long, default_value_t = 5)]
+        seconds: u64,
+        /// Where data is kept.
+        #[arg(long, default_value = ".")]
+        folder: PathBuf,
+    },
     /// Do a part of a measurement in a process of its own.
     #[command(hide = true)]
     Child {
@@ -55,6 +67,7 @@ struct Options {
 enum Topic {
     Disk,
     Writes,
+    Cpu,
     Reads,
     Watch,
     Memory,
@@ -120,6 +133,12 @@ fn run(subject: Subject) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match subject {
         Subject::Apiserver(options) => runtime.block_on(apiserver(options)),
+        Subject::Profile { load, seconds, folder } => {
+            let each = Duration::from_secs(seconds);
+            let (operations, spent) = runtime.block_on(load.run(&folder, each))?;
+            println!("{operations} operations, {:.1} µs each", spent.as_secs_f64() * 1e6 / operations as f64);
+            Ok(ExitCode::SUCCESS)
+        }
         Subject::Child { role } => {
             let role: Role = serde_json::from_str(&role).context("not a role")?;
             // What a child still has open when it is done is cut, not waited for.
@@ -180,6 +199,9 @@ async fn measure(
         if wanted(Topic::Writes) {
             done(writes::measure(folder, each, limits, &mut budgets).await.context("writes")?);
         }
+    }
+    if wanted(Topic::Cpu) {
+        done(cpu::measure(folder, each).await.context("processor time")?);
     }
     if wanted(Topic::Reads) {
         done(reads::measure(folder, each, extent.objects).await.context("reads")?);

@@ -88,3 +88,9 @@ fn timed(each: Duration, mut work: impl FnMut(usize) -> Result<()>) -> Result<Lo
     }
     Ok(Load::over(samples, start.elapsed()))
 }
+
+/// How many objects the storage engine alone takes in durable batches of the largest size during `each`.
+pub fn engine_objects(folder: &Path, each: Duration) -> Result<usize> {
+    let batch = BATCHES[BATCHES.len() - 1];
+    Ok(engine(folder, batch, each)?.all * batch)
+}

@@ -6,12 +6,13 @@
 //! TLS to a server in another one. Figures are of one machine under one load: compare runs on the same machine, and let
 //! nothing else run meanwhile.
 //!
-//! Start reading at [`Section`](report::Section); there is a module for each: `disk`, `writes`, `reads`, `watch`, `memory`, `start`,
+//! Start reading at [`Section`](report::Section); there is a module for each: `disk`, `writes`, `cpu`, `reads`, `watch`, `memory`, `start`,
 //! `flood`. `host` has the servers, `child` the processes, `sample` the objects, `load` the loop, `budget` the limits.
 
 pub mod budget;
 mod child;
 mod cli;
+mod cpu;
 mod disk;
 mod flood;
 mod h2;

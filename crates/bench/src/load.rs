@@ -27,24 +27,28 @@ where
         let work = work.clone();
         workers.spawn(async move {
             let mut samples = Samples::default();
+            let mut all = 0;
             for round in 0.. {
                 let before = Instant::now();
                 if before >= end {
                     break;
                 }
+                all += 1;
                 work(client.clone(), worker, round).await?;
                 if before >= begin {
                     samples.push(before.elapsed());
                 }
             }
-            anyhow::Ok(samples)
+            anyhow::Ok((samples, all))
         });
     }
-    let mut samples = Samples::default();
+    let (mut samples, mut all) = (Samples::default(), 0);
     while let Some(done) = workers.join_next().await {
-        samples.extend(done??);
+        let (its, rounds) = done??;
+        samples.extend(its);
+        all += rounds;
     }
-    Ok(Load::over(samples, begin.elapsed()))
+    Ok(Load { all, ..Load::over(samples, begin.elapsed()) })
 }
 
 /// Creates `count` samples through `clients`, and waits until they are there.

@@ -59,12 +59,15 @@ pub struct Load {
     pub rate: f64,
     /// How long each took.
     pub samples: Samples,
+    /// How many were done in all, those before the measurement began included.
+    pub all: usize,
 }
 
 impl Load {
     /// Of operations that were done over `elapsed`.
     pub fn over(samples: Samples, elapsed: Duration) -> Self {
-        Self { rate: samples.len() as f64 / elapsed.as_secs_f64(), samples }
+        let all = samples.len();
+        Self { rate: all as f64 / elapsed.as_secs_f64(), samples, all }
     }
 }
 

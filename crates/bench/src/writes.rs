@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use kube::Client;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 
@@ -23,9 +24,12 @@ holds the rate against the disk's own with one sync per 64 objects, and in brack
 
 const WRITERS: [usize; 3] = [1, 16, 64];
 
+/// What a writer does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verb {
+pub enum Verb {
+    /// Creates objects.
     Create,
+    /// Patches the status of one object.
     PatchStatus,
 }
 
@@ -81,7 +85,11 @@ async fn writes(
     each: Duration,
 ) -> Result<Load> {
     let site = Site::new(transport, Kept::OnDisk, folder).await?;
-    let clients = site.clients(writers)?;
+    run(verb, site.clients(writers)?, each).await
+}
+
+/// Lets each client write in a closed loop.
+pub async fn run(verb: Verb, clients: Vec<Client>, each: Duration) -> Result<Load> {
     match verb {
         Verb::Create => {
             let model = sample::sample("w00-00000000", 0);
@@ -95,7 +103,7 @@ async fn writes(
             .await
         }
         Verb::PatchStatus => {
-            load::fill(&clients, writers).await?;
+            load::fill(&clients, clients.len()).await?;
             load::run(clients, each, |client, writer, round| async move {
                 let status = json!({ "status": { "replicas": round, "phase": "Running" } });
                 let params = PatchParams::default();

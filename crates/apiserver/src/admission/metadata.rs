@@ -82,9 +82,14 @@ pub(super) fn keep_system_fields(before: &Value, object: &mut Value) -> bool {
     metadata.retain(|_, value| !value.is_null());
     for field in FIXED.into_iter().chain(["resourceVersion"]) {
         match before["metadata"].get(field) {
-            Some(value) => metadata.insert(field.to_owned(), value.clone()),
-            None => metadata.remove(field),
-        };
+            Some(value) if metadata.get(field) == Some(value) => {}
+            Some(value) => {
+                metadata.insert(field.to_owned(), value.clone());
+            }
+            None => {
+                metadata.remove(field);
+            }
+        }
     }
     drop_empty(metadata)
 }

@@ -7,7 +7,7 @@
 pub(crate) mod hooks;
 mod metadata;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::clock::rfc3339;
 use crate::error::{ApiError, Result};
@@ -161,38 +161,58 @@ fn arrange_update(target: &Target, before: &Value, object: &mut Value, part: Par
 
 /// Keeps of `object` only what a write to `part` may change; the rest stays as it was.
 fn take_part(target: &Target, before: &Value, object: &mut Value, part: Part) {
-    let mut move_into_before = |path: &[&str]| {
-        let mut next = before.clone();
-        let taken = path.iter().fold(&*object, |value, segment| &value[*segment]).clone();
-        let place = path.iter().fold(&mut next, |value, segment| &mut value[*segment]);
-        let absent = taken.is_null();
-        *place = taken;
-        if absent && let [field] = path {
-            next.as_object_mut().map(|object| object.remove(*field));
-        }
-        if strategy::status_carries_metadata(target) && part == Part::Status {
-            let owners = next["metadata"].get("ownerReferences").cloned();
-            next["metadata"] = object["metadata"].clone();
-            if let Some(owners) = owners {
-                next["metadata"]["ownerReferences"] = owners;
-            }
-        } else if let Some(managed) = object["metadata"].get("managedFields").cloned() {
-            next["metadata"]["managedFields"] = managed;
-        }
-        *object = next;
-    };
+    let (Some(old), Some(new)) = (before.as_object(), object.as_object_mut()) else { return };
     match part {
         Part::Main if target.resource.def.status => {
-            match before.get("status") {
-                Some(status) => object["status"] = status.clone(),
-                None => {
-                    object.as_object_mut().map(|object| object.remove("status"));
-                }
+            match old.get("status") {
+                Some(status) => new.insert("status".to_owned(), status.clone()),
+                None => new.remove("status"),
             };
         }
         Part::Main | Part::Scale => {}
-        Part::Status => move_into_before(&["status"]),
-        Part::Finalize => move_into_before(&["spec", "finalizers"]),
+        Part::Status => {
+            restore(old, new, &["metadata", "status"]);
+            new.retain(|field, value| field != "status" || !value.is_null());
+            take_metadata(old, new, strategy::status_carries_metadata(target));
+        }
+        Part::Finalize => {
+            let wanted = new.get("spec").and_then(|spec| spec.get("finalizers")).cloned();
+            restore(old, new, &["metadata"]);
+            take_metadata(old, new, false);
+            object["spec"]["finalizers"] = wanted.unwrap_or_default();
+        }
+    }
+}
+
+/// Makes the fields of `new` those of `old`, but for those that are `kept`. What is the same already is not copied.
+fn restore(old: &Map<String, Value>, new: &mut Map<String, Value>, kept: &[&str]) {
+    let is_kept = |field: &String| kept.contains(&field.as_str());
+    new.retain(|field, _| is_kept(field) || old.contains_key(field));
+    for (field, value) in old.iter().filter(|(field, _)| !is_kept(field)) {
+        match new.get_mut(field) {
+            Some(present) if present == value => {}
+            Some(present) => *present = value.clone(),
+            None => {
+                new.insert(field.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Keeps of the metadata of a part what may come with it: the entries of owners alone or, if the part `carries` metadata, everything but
+/// the owner references.
+fn take_metadata(old: &Map<String, Value>, new: &mut Map<String, Value>, carries: bool) {
+    let field = if carries { "ownerReferences" } else { "managedFields" };
+    let (Some(Value::Object(before)), Some(Value::Object(metadata))) =
+        (old.get("metadata"), new.get_mut("metadata"))
+    else {
+        return;
+    };
+    if !carries {
+        restore(before, metadata, &[field]);
+    }
+    if let Some(value) = before.get(field).filter(|_| carries || !metadata.contains_key(field)) {
+        metadata.insert(field.to_owned(), value.clone());
     }
 }
 

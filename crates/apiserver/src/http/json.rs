@@ -4,6 +4,7 @@
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 use crate::limits::bounds;
@@ -115,14 +116,22 @@ impl<'de> Visitor<'de> for Seed<'_> {
         while let Some(key) = access.next_key::<String>()? {
             let path = Path { parent: Some(&self.path), step: Step::Field(&key) };
             let value = access.next_value_seed(Seed { path, duplicates: &mut *self.duplicates })?;
-            if map.contains_key(&key) && self.duplicates.len() < MOST {
-                self.duplicates.push(path.to_string());
-            }
             if key.len() > bounds::FIELD_NAME {
                 let most = bounds::FIELD_NAME;
                 return Err(A::Error::custom(format_args!("a field name is longer than {most} bytes")));
             }
-            map.insert(key, value);
+            match map.entry(key) {
+                Entry::Vacant(place) => {
+                    place.insert(value);
+                }
+                Entry::Occupied(mut place) => {
+                    if self.duplicates.len() < MOST {
+                        let path = Path { parent: Some(&self.path), step: Step::Field(place.key()) };
+                        self.duplicates.push(path.to_string());
+                    }
+                    place.insert(value);
+                }
+            }
         }
         Ok(Value::Object(map))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::Request;
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use rustls::pki_types::pem::PemObject as _;
@@ -15,8 +15,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
-use tower::ServiceExt as _;
+use tower::Service as _;
 
+use super::bulk::{self, Beside, Bulk, Counted, Load};
 use super::handshakes::{Handshake, Handshakes};
 use super::{NetworkService, Peer};
 use crate::auth::Access;
@@ -125,6 +126,7 @@ pub async fn serve(
     let limits = server.0.options.limits.clone();
     let handshakes = Handshakes::new(limits.handshakes);
     let connections = GracefulShutdown::new();
+    let bulk = Bulk::start();
     let mut tasks = tokio::task::JoinSet::new();
     let mut stop = std::pin::pin!(stop);
     loop {
@@ -145,7 +147,10 @@ pub async fn serve(
         };
         let (watcher, handshake) = (connections.watcher(), handshakes.start());
         let (server, acceptor, clients) = (server.clone(), acceptor.clone(), tls.clients.clone());
-        tasks.spawn(connection(server, acceptor, clients, stream, peer, handshake, watcher));
+        let (load, bulk) = (Load::default(), bulk.handle());
+        let beside = Beside::new(load.clone(), bulk.clone());
+        let served = connection(server, acceptor, clients, stream, peer, handshake, watcher, beside);
+        tasks.spawn(bulk::run(Box::pin(served), load, bulk));
     }
     drop(listener);
     if tokio::time::timeout(DRAIN, connections.shutdown()).await.is_err() {
@@ -163,6 +168,7 @@ fn is_passing(error: &std::io::Error) -> bool {
         || error.raw_os_error().is_some_and(|code| TOO_MANY_OPEN_FILES.contains(&code))
 }
 
+#[expect(clippy::too_many_arguments, reason = "each is another part of one connection")]
 async fn connection(
     server: ApiServer,
     acceptor: TlsAcceptor,
@@ -171,6 +177,7 @@ async fn connection(
     peer: SocketAddr,
     mut handshake: Handshake,
     watcher: hyper_util::server::graceful::Watcher,
+    beside: Beside,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%peer, %error, "no delay not set");
@@ -190,18 +197,20 @@ async fn connection(
     let shown = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
     let certificate = clients.zip(shown).and_then(|(access, der)| ClientCertificate::read(der, access));
     let asked = Arc::new(tokio::sync::Notify::new());
-    let service = NetworkService::for_connection(server.clone(), certificate).map_request({
-        let asked = asked.clone();
+    let service = tower::service_fn({
+        let (asked, load) = (asked.clone(), beside.load().clone());
+        let service = NetworkService::for_connection(server.clone(), certificate);
         move |mut request: Request<Incoming>| {
             asked.notify_one();
             request.extensions_mut().insert(Peer(peer));
-            request
+            let (opened, answer) = (load.open(), service.clone().call(request));
+            async move { answer.await.map(|answer| answer.map(|body| Counted::new(body, opened))) }
         }
     });
     let service = hyper_util::service::TowerToHyperService::new(service);
     // The handshake says which protocol comes, so that the timers of that protocol hold from the first byte.
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    let builder = auto::Builder::new(TokioExecutor::new());
+    let builder = auto::Builder::new(beside);
     let mut builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
     builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head_time);
     builder

@@ -8,6 +8,7 @@
 mod authenticate;
 mod authorize;
 mod body;
+mod bulk;
 mod handshakes;
 mod json;
 mod listen;

@@ -2,7 +2,8 @@
 //!
 //! Three things are scarce, and each has its own keeper:
 //! - Memory. A request that has begun holds its body and its answer, so the number of those is bounded, by caller, by plane
-//!   and in all ([`slots`]). A burst waits a moment in a queue before it is refused with 429.
+//!   and in all ([`slots`]). A burst waits a moment in a queue before it is refused with 429; what has waited there is let in at a
+//!   measured pace, so that a caller that never stops asking cannot take all that the server has.
 //! - Processors. Whatever is ready to run goes through a queue that gives each plane its turn, and within a plane each
 //!   caller ([`turns`]), so that a thousand requests of one plane delay another plane's by a few, not by a thousand.
 //! - What lasts: watches are counted apart, for as long as they are open.
@@ -70,6 +71,10 @@ pub struct Limits {
     pub queue_per_plane: usize,
     /// How long a request waits for a place before it is refused: longer than a burst, shorter than clients wait.
     pub queue_time: Duration,
+    /// How long a request that had to wait for a place holds it before it begins. Whoever has more requests than places is thereby
+    /// held to `requests_per_caller` in this time and that of one request, so that a loop without an end leaves processors and
+    /// disk to others: some 2,500 requests per second. Whoever stays within its places never notices.
+    pub pause: Duration,
     /// Watches in all. An idle one costs 2 to 6 KiB: at most some 800 MiB. Enough for 10,000 planes with a dozen each.
     pub watchers: usize,
     /// Watches in one plane.
@@ -98,6 +103,7 @@ impl Default for Limits {
             queue_per_caller: 256,
             queue_per_plane: 1024,
             queue_time: Duration::from_secs(5),
+            pause: Duration::from_millis(50),
             watchers: 131_072,
             watchers_per_plane: 16_384,
             watchers_per_caller: 10_922,
@@ -112,6 +118,7 @@ const RETRY_AFTER: u32 = 1;
 /// The keepers of a server's limits.
 pub(crate) struct Gate {
     queue_time: Duration,
+    pause: Duration,
     kept_per_caller: usize,
     /// For all but privileged callers.
     ordinary: Arc<Pool>,
@@ -128,6 +135,7 @@ impl Gate {
         let half = |limit: usize| limit.div_ceil(2);
         Self {
             queue_time: limits.queue_time,
+            pause: limits.pause,
             kept_per_caller: limits.kept_per_caller,
             ordinary: Pool::new(Caps {
                 all: limits.requests,
@@ -186,11 +194,19 @@ impl Gate {
     async fn slot(&self, flow: &Flow, privileged: bool) -> Result<Slot, ApiError> {
         let wait = |pool: &Arc<Pool>| pool.clone().wait(flow.clone(), self.queue_time);
         let slot = if privileged {
-            wait(&self.privileged).await
+            wait(&self.privileged).await.map(|(slot, _)| slot)
         } else if let Some(slot) = self.ordinary.try_take(flow).or_else(|| self.keep(flow)) {
             return Ok(slot);
         } else {
-            wait(&self.ordinary).await
+            match wait(&self.ordinary).await {
+                Ok((slot, waited)) => {
+                    if waited {
+                        tokio::time::sleep(self.pause).await;
+                    }
+                    Ok(slot)
+                }
+                Err(refusal) => Err(refusal),
+            }
         };
         slot.map_err(|refusal| {
             too_many(match refusal {

@@ -36,8 +36,8 @@ impl Pool {
         self.0.lock().held(flow)
     }
 
-    /// A place, now or when it is this flow's turn within `limit`.
-    pub(super) async fn wait(self: Arc<Self>, flow: Flow, limit: Duration) -> Result<Slot, Refusal> {
+    /// A place, now or when it is this flow's turn within `limit`; and whether it was waited for.
+    pub(super) async fn wait(self: Arc<Self>, flow: Flow, limit: Duration) -> Result<(Slot, bool), Refusal> {
         let (sender, granted) = oneshot::channel();
         let ticket = {
             let mut fair = self.0.lock();
@@ -54,7 +54,7 @@ impl Pool {
                 _ => return Err(Refusal::TooLong),
             }
         }
-        Ok(slot)
+        Ok((slot, ticket.is_some()))
     }
 }
 

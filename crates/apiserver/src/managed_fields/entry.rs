@@ -205,10 +205,16 @@ impl ManagedEntry {
     }
 
     fn write(self) -> Value {
+        let fields = self.fields.to_fields_v1();
+        self.write_with(fields)
+    }
+
+    /// The entry with these `FieldsV1` in the place of its own fields.
+    pub(super) fn write_with(self, fields: Value) -> Value {
         let mut entry = Map::new();
         entry.insert("apiVersion".to_owned(), self.api_version.into());
         entry.insert("fieldsType".to_owned(), "FieldsV1".into());
-        entry.insert("fieldsV1".to_owned(), self.fields.to_fields_v1());
+        entry.insert("fieldsV1".to_owned(), fields);
         if !self.manager.is_empty() {
             entry.insert("manager".to_owned(), self.manager.into());
         }

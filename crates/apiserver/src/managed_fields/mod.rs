@@ -28,6 +28,7 @@ mod last_applied;
 mod merge;
 mod path;
 mod prune;
+mod quick;
 mod set;
 pub(crate) mod shape;
 mod update;

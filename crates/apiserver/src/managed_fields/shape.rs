@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::path::PathElement;
 use super::set::FieldSet;
@@ -160,12 +160,7 @@ impl<'a> Shape<'a> {
             return;
         }
         let Some(schema) = self.schema else { return };
-        let one_value = match schema.type_ {
-            Some(Type::Array) => matches!(self.list_type(), ListType::Atomic),
-            Some(Type::Object) => schema.map_atomic,
-            _ => false,
-        };
-        if one_value {
+        if self.is_one_value(schema) {
             *set = FieldSet::leaf();
             return;
         }
@@ -174,6 +169,32 @@ impl<'a> Shape<'a> {
                 if let PathElement::Field(name) = element { self.field(name).0 } else { self.items() };
             shape.reconcile(below);
         }
+    }
+}
+
+impl Shape<'_> {
+    fn is_one_value(self, schema: &Schema) -> bool {
+        match schema.type_ {
+            Some(Type::Array) => matches!(self.list_type(), ListType::Atomic),
+            Some(Type::Object) => schema.map_atomic,
+            _ => false,
+        }
+    }
+
+    /// Whether [`Shape::reconcile`] would leave the set alone that these `FieldsV1` stand for.
+    pub(super) fn fits(self, fields: &Map<String, Value>) -> bool {
+        let Some(schema) = self.schema.filter(|_| !fields.is_empty()) else { return true };
+        // A mere dot is a path without anything below it.
+        let is_leaf = fields.len() == 1 && fields.contains_key(".");
+        (is_leaf || !self.is_one_value(schema))
+            && fields.iter().all(|(key, below)| match below.as_object() {
+                Some(below) if below.is_empty() => true,
+                Some(below) => match key.strip_prefix("f:") {
+                    Some(name) => self.field(name).0.fits(below),
+                    None => self.items().fits(below),
+                },
+                None => false,
+            })
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::Writer;
 use super::compare::compare;
 use super::entry::{ManagedEntry, Operation};
+use super::quick;
 use super::shape::Shape;
 use crate::schema::Schema;
 
@@ -33,18 +34,30 @@ pub fn update(live: Option<&Value>, new: &mut Value, schema: &Schema, writer: Wr
     if live.is_some() && matches!(base, Base::Nothing) {
         return;
     }
+    if live.is_none() && matches!(base, Base::Nothing) {
+        let entry = quick::entry_of_new(new, schema, &writer);
+        set_managed_fields(new, entry.map(Cow::Owned));
+        return;
+    }
     let changes = compare(live.unwrap_or(&Value::Null), new, schema);
+    let is_empty = changes.is_empty();
+    let (written, removed) = changes.written();
     let mut entries = match base {
-        Base::Stored(raw) if changes.is_empty() => {
+        Base::Stored(raw) if is_empty => {
             set_managed_fields(new, Some(raw));
             return;
         }
-        Base::Stored(raw) => ManagedEntry::read_all(&raw).unwrap_or_default(),
+        Base::Stored(raw) => match quick::own_place(&raw, &written, &removed, schema, &writer) {
+            Some(own) => {
+                set_managed_fields(new, Some(quick::at_time(raw, own, writer.now)));
+                return;
+            }
+            None => ManagedEntry::read_all(&raw).unwrap_or_default(),
+        },
         Base::Sent(entries) => entries,
         Base::Nothing => Vec::new(),
     };
-    if !changes.is_empty() {
-        let (written, removed) = changes.written();
+    if !is_empty {
         for entry in &mut entries {
             Shape::root(schema).reconcile(&mut entry.fields);
             entry.fields.subtract(&removed);

@@ -20,7 +20,7 @@ use super::reclaim::Reclaim;
 const CACHE_BYTES: u64 = 1 << 20;
 /// A table on disk is written each time that this much has gone to the journal. Small, because up to three are held in memory, beside
 /// the objects themselves; large enough that a table is worth a file.
-const MEMTABLE_BYTES: u64 = 2 << 20;
+const MEMTABLE_BYTES: u64 = 1 << 20;
 /// So many of them are merged at once, into tables of this size. A writer's sync waits in the file system for that of a table: with the
 /// engine's own choice (4, and 64 MiB) one batch in a hundred takes 30 ms, with this one 14 ms.
 const MERGED_AT_ONCE: u8 = 8;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::ahead::Accepted;
 use super::disk::{Disk, Record, StorageError};
 use super::engine::View;
 use super::seal::Fingerprint;
@@ -132,12 +133,12 @@ impl Writer {
     }
 
     fn commit(&mut self, batch: Vec<Request>) {
-        let mut staged: Vec<Staged> = Vec::with_capacity(batch.len());
+        let mut accepted = Accepted::with_capacity(batch.len());
         let mut answers = Vec::with_capacity(batch.len());
         for (store, write, answer) in batch {
-            match store.stage(*write, &staged) {
+            match store.stage(*write, &accepted) {
                 Ok(write) => {
-                    staged.push(write);
+                    accepted.push(write);
                     answers.push(answer);
                 }
                 Err(error) => {
@@ -145,6 +146,7 @@ impl Writer {
                 }
             }
         }
+        let staged = accepted.into_writes();
         if staged.is_empty() {
             return;
         }

@@ -5,6 +5,7 @@
 //! order; a list's revision is such that a watch from it misses nothing. A plane that is made from a
 //! template shares the template's tables until it writes to them.
 
+mod ahead;
 pub mod backup;
 mod bell;
 mod disk;
@@ -29,6 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
+use ahead::{Accepted, Ahead};
 use bell::Bell;
 pub use disk::{Found, StorageError};
 use journal::{Journal, Staged};
@@ -126,10 +128,8 @@ struct State {
 
 impl State {
     /// Revision of an object, and whether it is being deleted, counting writes that are accepted but not shown yet.
-    fn present(&self, staged: &[&Staged], resource: &GroupResource, key: &ObjectKey) -> Option<(u64, bool)> {
-        let ahead =
-            staged.iter().rev().find(|write| *write.resource == *resource && write.object.meta.key == *key);
-        match ahead {
+    fn present(&self, ahead: Ahead<'_>, resource: &GroupResource, key: &ObjectKey) -> Option<(u64, bool)> {
+        match ahead.newest(resource, key) {
             Some(write) if write.delete => None,
             Some(write) => Some((write.object.revision, write.object.meta.deleting)),
             None => {
@@ -139,43 +139,43 @@ impl State {
         }
     }
 
-    fn holds(&self, staged: &[&Staged], guard: &Guard) -> bool {
+    fn holds(&self, ahead: Ahead<'_>, guard: &Guard) -> bool {
         let is_there =
-            |resource: &GroupResource, key: &ObjectKey| self.present(staged, resource, key).is_some();
+            |resource: &GroupResource, key: &ObjectKey| self.present(ahead, resource, key).is_some();
         match guard {
             Guard::Living(resource, key) => {
-                self.present(staged, resource, key).is_some_and(|(_, deleting)| !deleting)
+                self.present(ahead, resource, key).is_some_and(|(_, deleting)| !deleting)
             }
             Guard::EmptyNamespace(namespace) => {
                 let mut shown = self.tables.iter().flat_map(|(resource, table)| {
                     table.range(Some(namespace)).map(move |object| (resource, &object.meta.key))
                 });
-                let ahead = staged.iter().filter(|write| *write.object.meta.key.namespace == **namespace);
-                let mut ahead = ahead.map(|write| (&write.resource, &write.object.meta.key));
+                let coming = ahead.iter().filter(|write| *write.object.meta.key.namespace == **namespace);
+                let mut coming = coming.map(|write| (&write.resource, &write.object.meta.key));
                 !shown.any(|(resource, key)| is_there(resource, key))
-                    && !ahead.any(|(resource, key)| is_there(resource, key))
+                    && !coming.any(|(resource, key)| is_there(resource, key))
             }
             Guard::EmptyTable(resource) => {
                 let shown = self.tables.get(resource).into_iter().flat_map(|table| table.range(None));
                 let mut shown = shown.map(|object| &object.meta.key);
-                let ahead = staged.iter().filter(|write| *write.resource == *resource);
-                let mut ahead = ahead.map(|write| &write.object.meta.key);
-                !shown.any(|key| is_there(resource, key)) && !ahead.any(|key| is_there(resource, key))
+                let coming = ahead.iter().filter(|write| *write.resource == *resource);
+                let mut coming = coming.map(|write| &write.object.meta.key);
+                !shown.any(|key| is_there(resource, key)) && !coming.any(|key| is_there(resource, key))
             }
         }
     }
 
-    fn check(&self, staged: &[&Staged], write: &Write) -> Result<(), CommitError> {
+    fn check(&self, ahead: Ahead<'_>, write: &Write) -> Result<(), CommitError> {
         if self.dropped {
             return Err(CommitError::PlaneGone);
         }
-        let found = self.present(staged, &write.resource, &write.draft.meta().key);
+        let found = self.present(ahead, &write.resource, &write.draft.meta().key);
         match (write.expect, found.map(|(revision, _)| revision)) {
             (Expect::Absent, None) => {}
             (Expect::At(expected), Some(revision)) if expected == revision => {}
             _ => return Err(CommitError::Stale),
         }
-        if !write.guards.iter().all(|guard| self.holds(staged, guard)) {
+        if !write.guards.iter().all(|guard| self.holds(ahead, guard)) {
             return Err(CommitError::Guarded);
         }
         Ok(())
@@ -397,16 +397,15 @@ impl PlaneStore {
             return journal.commit(self.clone(), write).await;
         }
         let mut state = self.state.write();
-        state.check(&[], &write)?;
+        state.check(Ahead::NOTHING, &write)?;
         let resource = state.resource(write.resource);
         Ok(state.publish(&resource, write.draft.at(self.revisions.next()), write.delete))
     }
 
     /// Accepts a write, given those that were accepted before it and are not shown yet.
-    fn stage(self: &Arc<Self>, write: Write, staged: &[Staged]) -> Result<Staged, CommitError> {
+    fn stage(self: &Arc<Self>, write: Write, accepted: &Accepted) -> Result<Staged, CommitError> {
         let state = self.state.read();
-        let ahead: Vec<&Staged> = staged.iter().filter(|write| Arc::ptr_eq(&write.store, self)).collect();
-        state.check(&ahead, &write)?;
+        state.check(accepted.of(self), &write)?;
         let resource = state.resource(write.resource);
         let object = write.draft.at(self.revisions.next());
         Ok(Staged { store: self.clone(), resource, object, delete: write.delete })

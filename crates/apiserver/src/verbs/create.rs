@@ -61,7 +61,7 @@ pub(crate) async fn create(
         if options.dry_run {
             return Ok(Written { object: Served::Value(object), created: true, warnings });
         }
-        if let Some(event) = target.commit(object.clone(), Expect::Absent, false, guards.clone()).await? {
+        if let Some(event) = target.commit(&object, Expect::Absent, false, guards.clone()).await? {
             return Ok(Written { object: target.in_version(&event.object), created: true, warnings });
         }
     }

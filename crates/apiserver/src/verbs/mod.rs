@@ -136,13 +136,18 @@ impl Target {
     /// Commits `value`; `Ok(None)` means that the race was lost and the caller must look again.
     async fn commit(
         &self,
-        mut value: Value,
+        value: &Value,
         expect: Expect,
         delete: bool,
         guards: Vec<Guard>,
     ) -> Result<Option<Arc<Event>>> {
-        self.resource.keep(&mut value);
-        let draft = Draft::new(&value, &self.resource.stored_fields);
+        let draft = if self.resource.is_storage_version() {
+            Draft::new(value, &self.resource.stored_fields)
+        } else {
+            let mut kept = value.clone();
+            self.resource.keep(&mut kept);
+            Draft::new(&kept, &self.resource.stored_fields)
+        };
         if draft.size() > bounds::OBJECT && !delete {
             return Err(ApiError::TooLarge(bounds::OBJECT));
         }

@@ -65,7 +65,7 @@ pub(crate) async fn patch(
             Patch::Apply { .. } => &WriteOptions { manager: String::new(), ..options.clone() },
             _ => options,
         };
-        if let Some(object) = replace(target, &live, patched, options, &mut warnings).await? {
+        if let Some(object) = replace(target, &live, before, patched, options, &mut warnings).await? {
             return Ok(Written { object, created: false, warnings });
         }
     }

@@ -149,7 +149,8 @@ async fn write_scale(
     let mut warnings = Vec::new();
     for _ in 0..MAX_ATTEMPTS {
         let live = target.live(key)?;
-        let mut object = target.live_value(&live);
+        let before = target.live_value(&live);
+        let mut object = before.clone();
         let scale = next(scale_of(&object, paths))?;
         let name = &scale["metadata"]["name"];
         if name.as_str().is_some_and(|name| *name != *key.name) {
@@ -164,7 +165,7 @@ async fn write_scale(
             object["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
         }
         set_replicas(&mut object, paths, replicas)?;
-        if let Some(served) = replace(target, &live, object, &options, &mut warnings).await? {
+        if let Some(served) = replace(target, &live, before, object, &options, &mut warnings).await? {
             let object = Served::Value(scale_of(&served.value(), paths));
             return Ok(Written { object, created: false, warnings });
         }

@@ -35,7 +35,8 @@ pub(crate) async fn update(
     }
     for _ in 0..MAX_ATTEMPTS {
         let live = target.live(key)?;
-        if let Some(served) = replace(target, &live, object.clone(), options, &mut warnings).await? {
+        let before = target.live_value(&live);
+        if let Some(served) = replace(target, &live, before, object.clone(), options, &mut warnings).await? {
             return Ok(Written { object: served, created: false, warnings });
         }
         if conditional {
@@ -51,15 +52,16 @@ fn has_version(object: &Value) -> bool {
         .is_some_and(|version| !version.is_empty() && version != "0")
 }
 
-/// Decides and commits the next state of `live`. `Ok(None)` means that the race was lost.
+/// Decides and commits the next state of `live`, which is `before` in the version of the target. `Ok(None)` means that the race was
+/// lost.
 pub(super) async fn replace(
     target: &Target,
     live: &Object,
+    before: Value,
     mut object: Value,
     options: &WriteOptions,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Served>> {
-    let before = target.live_value(live);
     let name = &*live.meta.key.name;
     check_preconditions(target, live, &object)?;
     warnings.clear();
@@ -84,7 +86,7 @@ pub(super) async fn replace(
         return Ok(Some(Served::Value(object)));
     }
     let guards = if gone { removal_guards(target, name) } else { Vec::new() };
-    let event = target.commit(object, Expect::At(live.revision), gone, guards).await?;
+    let event = target.commit(&object, Expect::At(live.revision), gone, guards).await?;
     Ok(event.map(|event| target.in_version(&event.object)))
 }
 
