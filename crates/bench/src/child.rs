@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
 use crate::host::Endpoint;
-use crate::{flood, host, memory, start};
+use crate::{flood, host, memory, pipeline, start};
 
 /// What a child does.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,6 +55,8 @@ pub enum Role {
         /// The store.
         folder: PathBuf,
     },
+    /// Does a part of a measurement of the pipeline.
+    Pipeline(pipeline::Part),
     /// Keeps requests in flight.
     FloodRequests {
         /// The server.
@@ -84,6 +86,7 @@ impl Role {
             Self::Planes { folder, count, busy } => memory::hold_planes(folder, count, busy).await,
             Self::Fill { folder, count } => start::fill(folder, count).await,
             Self::Start { folder } => start::answer_once(folder).await,
+            Self::Pipeline(part) => part.play().await,
             Self::FloodRequests { endpoint, plane, in_flight } => {
                 flood::keep_requests(endpoint, plane, in_flight).await
             }

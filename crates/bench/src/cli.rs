@@ -10,7 +10,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use crate::budget::{self, Budget};
 use crate::child::Role;
 use crate::report::{self, Section};
-use crate::{cpu, disk, flood, machine, memory, reads, start, watch, writes};
+use crate::table::Table;
+use crate::{cpu, disk, flood, machine, memory, pipeline, reads, start, watch, writes};
 
 /// Measures the platform against its budgets.
 #[derive(Parser)]
@@ -24,6 +25,9 @@ struct Cli {
 enum Subject {
     /// Measure the embedded API server, print the figures and write them to docs/benchmarks.md.
     Apiserver(Options),
+    /// Measure the way from a Workload to available instances, print the figures and write them to
+    /// docs/benchmarks-pipeline.md.
+    Pipeline(PipelineOptions),
     /// Run one load of the processor-time section alone and say what an operation took: for a profiler.
     #[command(hide = true)]
     Profile {
@@ -61,6 +65,25 @@ struct Options {
     /// Where data is kept while it is measured [default: beside this program]. The disk is part of the figures.
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct PipelineOptions {
+    /// Fail if a budget is missed, and name each that is; write no file.
+    #[arg(long)]
+    check: bool,
+    /// Write docs/benchmarks-pipeline.md in spite of --check.
+    #[arg(long)]
+    write: bool,
+    /// A tenth of everything, to see that it runs. The figures mean little; write no file.
+    #[arg(long, conflicts_with = "write")]
+    quick: bool,
+    /// Where data is kept while it is measured [default: beside this program].
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// The program `compute-local` [default: beside this program].
+    #[arg(long, value_name = "FILE")]
+    compute_local: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -133,6 +156,7 @@ fn run(subject: Subject) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match subject {
         Subject::Apiserver(options) => runtime.block_on(apiserver(options)),
+        Subject::Pipeline(options) => runtime.block_on(pipeline(options)),
         Subject::Profile { load, seconds, folder } => {
             let each = Duration::from_secs(seconds);
             let (operations, spent) = runtime.block_on(load.run(&folder, each))?;
@@ -151,12 +175,7 @@ fn run(subject: Subject) -> Result<ExitCode> {
 
 async fn apiserver(options: Options) -> Result<ExitCode> {
     let extent = if options.quick { Extent::QUICK } else { Extent::FULL };
-    let program = std::env::current_exe().context("this program cannot be found")?;
-    let folder = options.folder.as_deref().or(program.parent()).unwrap_or(Path::new("."));
-    let folder = tempfile::Builder::new()
-        .prefix("bench-")
-        .tempdir_in(folder)
-        .context("cannot make a folder for the data")?;
+    let folder = data_folder(options.folder.as_deref())?;
     let wanted = |topic: Topic| options.only.is_empty() || options.only.contains(&topic);
 
     let machine = machine::describe(folder.path());
@@ -165,20 +184,51 @@ async fn apiserver(options: Options) -> Result<ExitCode> {
     println!("{}", report::budgets_section(&budgets));
 
     if options.only.is_empty() && !options.quick && (options.write || !options.check) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/benchmarks.md");
-        std::fs::write(path, report::document(&machine, &sections, &budgets))
-            .context("cannot write docs/benchmarks.md")?;
-        println!("wrote docs/benchmarks.md");
+        write(report::APISERVER, &machine, &sections, &budgets)?;
     }
-    let missed = budget::missed(&budgets);
-    if !options.check || missed.is_empty() {
-        return Ok(ExitCode::SUCCESS);
+    Ok(verdict(&budgets, options.check))
+}
+
+async fn pipeline(options: PipelineOptions) -> Result<ExitCode> {
+    let extent = if options.quick { pipeline::Extent::QUICK } else { pipeline::Extent::FULL };
+    let folder = data_folder(options.folder.as_deref())?;
+    let machine = machine::describe(folder.path());
+    println!("{}", machine.render());
+    let (sections, budgets) = pipeline::measure(folder.path(), &extent, options.compute_local).await?;
+    println!("{}", report::budgets_section(&budgets));
+    if !options.quick && (options.write || !options.check) {
+        write(report::PIPELINE, &machine, &sections, &budgets)?;
+    }
+    Ok(verdict(&budgets, options.check))
+}
+
+/// A folder for the data, which goes in the end.
+fn data_folder(under: Option<&Path>) -> Result<tempfile::TempDir> {
+    let program = std::env::current_exe().context("this program cannot be found")?;
+    let under = under.or(program.parent()).unwrap_or(Path::new("."));
+    let folder = tempfile::Builder::new().prefix("bench-").tempdir_in(under);
+    folder.context("cannot make a folder for the data")
+}
+
+fn write(subject: report::Subject, machine: &Table, sections: &[Section], budgets: &[Budget]) -> Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(subject.file);
+    std::fs::write(path, report::document(subject, machine, sections, budgets))
+        .with_context(|| format!("cannot write {}", subject.file))?;
+    println!("wrote {}", subject.file);
+    Ok(())
+}
+
+/// Names what is missed, if that is asked for.
+fn verdict(budgets: &[Budget], check: bool) -> ExitCode {
+    let missed = budget::missed(budgets);
+    if !check || missed.is_empty() {
+        return ExitCode::SUCCESS;
     }
     eprintln!("{} of {} budgets are missed:", missed.len(), budgets.len());
     for line in missed {
         eprintln!("  {line}");
     }
-    Ok(ExitCode::FAILURE)
+    ExitCode::FAILURE
 }
 
 /// Everything that is wanted, each part printed when it is done.

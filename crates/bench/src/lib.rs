@@ -6,6 +6,8 @@
 //! TLS to a server in another one. Figures are of one machine under one load: compare runs on the same machine, and let
 //! nothing else run meanwhile.
 //!
+//! `cargo xtask bench pipeline` does the same for the way from a Workload to available instances (`pipeline`).
+//!
 //! Start reading at [`Section`](report::Section); there is a module for each: `disk`, `writes`, `cpu`, `reads`, `watch`, `memory`, `start`,
 //! `flood`. `host` has the servers, `child` the processes, `sample` the objects, `load` the loop, `budget` the limits.
 
@@ -20,6 +22,8 @@ mod host;
 mod load;
 pub mod machine;
 mod memory;
+mod pipeline;
+mod process;
 mod reads;
 pub mod report;
 mod sample;

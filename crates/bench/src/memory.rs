@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Budget;
 use crate::child::{Child, Role, tell};
 use crate::host::{Kept, Local, PLANE};
+use crate::process::resident;
 use crate::report::Section;
 use crate::table::{Table, figure};
 use crate::{load, sample};
@@ -111,13 +112,6 @@ pub async fn measure(
         budgets.push(Budget::at_most(format!("idle plane {}", kept.words()), idle, 24.0, "KiB"));
     }
     Ok(Section { title: "Memory", text: TEXT, tables: vec![with_objects, with_planes] })
-}
-
-/// Resident memory of this process, in KiB.
-fn resident() -> Result<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").context("no /proc")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS in /proc")?;
-    line.trim().trim_end_matches("kB").trim().parse().context("VmRSS is not a number")
 }
 
 /// The child's side: one plane full of objects.

@@ -22,18 +22,35 @@ impl Section {
     }
 }
 
-/// The whole document.
-pub fn document(machine: &Table, sections: &[Section], budgets: &[Budget]) -> String {
-    const HEAD: &str = "\
-# Benchmarks of the embedded API server
+/// What a document is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// The word that `cargo xtask bench` takes.
+    pub command: &'static str,
+    /// The same for people.
+    pub title: &'static str,
+    /// The document's file, relative to the project.
+    pub file: &'static str,
+}
 
-Written by `cargo xtask bench apiserver`; change nothing here by hand. `cargo xtask bench apiserver --check` measures \
-again and fails if a budget is missed. All figures are of one run on this machine:";
+/// The embedded API server.
+pub const APISERVER: Subject =
+    Subject { command: "apiserver", title: "the embedded API server", file: "docs/benchmarks.md" };
+/// From a Workload to available instances.
+pub const PIPELINE: Subject =
+    Subject { command: "pipeline", title: "the pipeline", file: "docs/benchmarks-pipeline.md" };
+
+/// The whole document.
+pub fn document(subject: Subject, machine: &Table, sections: &[Section], budgets: &[Budget]) -> String {
+    let Subject { command, title, .. } = subject;
+    let text = format!(
+        "Written by `cargo xtask bench {command}`; change nothing here by hand. `cargo xtask bench {command} --check` measures \
+         again and fails if a budget is missed. All figures are of one run on this machine:"
+    );
     let sections: Vec<String> = sections.iter().map(Section::render).collect();
-    let head: Vec<String> = HEAD.split("\n\n").map(wrap).collect();
     format!(
-        "{}\n\n{}\n{}\n{}",
-        head.join("\n\n"),
+        "# Benchmarks of {title}\n\n{}\n\n{}\n{}\n{}",
+        wrap(&text),
         machine.render(),
         budgets_section(budgets),
         sections.join("\n")
@@ -81,7 +98,7 @@ mod tests {
         table.row(["cores", "2"]);
         let section = Section { title: "Disk", text: "What it means.", tables: vec![table.clone()] };
         let budgets = [Budget::at_most("start", 1.0, 50.0, "ms")];
-        let document = document(&table, &[section], &budgets);
+        let document = document(APISERVER, &table, &[section], &budgets);
         let at = |text: &str| document.find(text).unwrap_or_else(|| panic!("{text} is missing:\n{document}"));
         assert!(at("# Benchmarks") < at("| cores") && at("| cores") < at("## Budgets"));
         assert!(at("## Budgets") < at("## Disk") && at("## Disk") < at("What it means."));

@@ -8,9 +8,7 @@ use compute_api::milo::{
     COMPUTE_ENTITLEMENT, Project, ProjectOwner, ProjectSpec, ServiceEntitlement, ServiceEntitlementSpec,
     ServiceReference,
 };
-use compute_api::networking::{
-    Location, LocationProvider, LocationSpec, Network, NetworkIpam, NetworkSpec,
-};
+use compute_api::networking::{Location, LocationProvider, LocationSpec, Network, NetworkIpam, NetworkSpec};
 use compute_platform::projects::Content;
 use compute_platform::quota;
 use kube::api::ObjectMeta;
@@ -56,7 +54,9 @@ pub(crate) fn project(name: &str) -> Project {
 pub(crate) fn of_a_project(name: &str) -> Vec<Content> {
     let entitlement = ServiceEntitlement {
         metadata: named(COMPUTE_ENTITLEMENT),
-        spec: ServiceEntitlementSpec { service_ref: ServiceReference { name: COMPUTE_ENTITLEMENT.to_owned() } },
+        spec: ServiceEntitlementSpec {
+            service_ref: ServiceReference { name: COMPUTE_ENTITLEMENT.to_owned() },
+        },
         status: None,
     };
     let network = Network {

@@ -96,10 +96,12 @@ enum Command {
 
 fn main() -> ExitCode {
     let command = Cli::parse().command;
+    // A demo is to be looked at.
+    let level = if matches!(command, Command::Demo { .. }) { "error" } else { "warn" };
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("COMPUTE_LOG").unwrap_or_else(|_| "warn".into()),
+            tracing_subscriber::EnvFilter::try_from_env("COMPUTE_LOG").unwrap_or_else(|_| level.into()),
         )
         .init();
     match run(command) {

@@ -55,11 +55,7 @@ pub fn is_project(plane: &PlaneName) -> bool {
 pub fn project_route() -> PlaneRoute {
     let path = project_control_plane_path("\n");
     let (before, after) = path.split_once('\n').expect("a project's path has its name in it");
-    PlaneRoute {
-        before: before.to_owned(),
-        after: after.to_owned(),
-        plane_prefix: PROJECT_PREFIX.to_owned(),
-    }
+    PlaneRoute { before: before.to_owned(), after: after.to_owned(), plane_prefix: PROJECT_PREFIX.to_owned() }
 }
 
 /// Where a plane is reached under the address of a server.

@@ -178,8 +178,12 @@ impl Platform {
         let source = cell::Source::Hub { hub: self.plane(worker, &planes::hub()), cluster_name };
         let quota = cell::Quota::Projects(self.to_projects(worker));
         let networking = self.0.settings.networking;
-        cell::spawn(tasks, cell::Setup { cell: here.clone(), source, quota, networking, events: events.clone() });
-        let options = simulated::Options { start_delay: self.0.settings.start_delay, ..simulated::Options::default() };
+        cell::spawn(
+            tasks,
+            cell::Setup { cell: here.clone(), source, quota, networking, events: events.clone() },
+        );
+        let options =
+            simulated::Options { start_delay: self.0.settings.start_delay, ..simulated::Options::default() };
         let engine = Arc::new(simulated::Simulated::new(self.0.runtime.clock().clone(), options));
         let setup = compute_providers::Setup { cell: here, engine, locations: Locations::All, events };
         compute_providers::spawn(tasks, setup);
@@ -211,7 +215,10 @@ impl Platform {
         });
         let members = members.collect();
         propagation::spawn(tasks, propagation::Setup { hub, members, probe: self.0.settings.probe, events });
-        locations::spawn(tasks, locations::Setup { core, projects: all, cells, rules: locations::Rules::default() });
+        locations::spawn(
+            tasks,
+            locations::Setup { core, projects: all, cells, rules: locations::Rules::default() },
+        );
     }
 
     /// The planes of projects as a worker sees them come and go.
@@ -294,7 +301,8 @@ impl Platform {
                 return Ok(());
             }
             if began.elapsed() > PATIENCE {
-                let said = c::find(&status.conditions, CONDITION_READY).map_or("nothing", |said| &said.message);
+                let said =
+                    c::find(&status.conditions, CONDITION_READY).map_or("nothing", |said| &said.message);
                 bail!("project {name} is not ready within {} s; it says: {said}", PATIENCE.as_secs());
             }
             tokio::time::sleep(LOOK_EVERY).await;
@@ -331,7 +339,8 @@ impl Platform {
         while let Some(project) = api.get_opt(name).await.context("cannot read the project")? {
             if began.elapsed() > PATIENCE {
                 let status = project.status.unwrap_or_default();
-                let said = c::find(&status.conditions, CONDITION_READY).map_or("nothing", |said| &said.message);
+                let said =
+                    c::find(&status.conditions, CONDITION_READY).map_or("nothing", |said| &said.message);
                 bail!("project {name} is not gone within {} s; it says: {said}", PATIENCE.as_secs());
             }
             tokio::time::sleep(LOOK_EVERY).await;

@@ -126,7 +126,9 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
 
     let mut tasks = Tasks::new();
     platform.spawn_all(&mut tasks);
-    tasks.spawn("the API server", |stop| compute_apiserver::serve(server, listener, tls, stop.cancelled_owned()));
+    tasks.spawn("the API server", |stop| {
+        compute_apiserver::serve(server, listener, tls, stop.cancelled_owned())
+    });
     let first = async {
         if !platform.has_projects().await? {
             platform.make_project(FIRST_PROJECT).await?;

@@ -81,7 +81,7 @@ async fn pass<R: Reconciler>(reconciler: Arc<R>, work: Work, queue: Queue) {
         }
         Ok(Ok(Err(error))) => {
             let conflict = is_conflict(&error);
-            if conflict {
+            if conflict && work.failures() < PERSISTENT {
                 // Somebody else was faster. The next pass sees what they did.
                 tracing::debug!(controller = name, %key, error = format!("{error:#}"), "conflict");
             } else {
@@ -104,11 +104,17 @@ async fn pass<R: Reconciler>(reconciler: Arc<R>, work: Work, queue: Queue) {
     queue.runtime().metrics().reconciled(name, result, began.elapsed());
 }
 
-/// Whether a write was refused because the object has changed.
+/// So many conflicts in a row are more than a cache that is a little late.
+const PERSISTENT: u32 = 5;
+
+/// Whether a write was refused because something is not as it was when it was decided: the object has changed, has gone or has come.
 fn is_conflict(error: &Error) -> bool {
     error.chain().any(|cause| match cause.downcast_ref::<kube::Error>() {
         Some(kube::Error::Api(status)) => status.code == 409 && status.reason == "Conflict",
-        _ => matches!(cause.downcast_ref(), Some(write::Error::Conflict(_))),
+        _ => matches!(
+            cause.downcast_ref(),
+            Some(write::Error::Conflict(_) | write::Error::AlreadyExists(_) | write::Error::NotFound(_))
+        ),
     })
 }
 

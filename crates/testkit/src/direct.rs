@@ -29,7 +29,8 @@ impl Direct {
         let server = ApiServer::new(Options::default());
         let crds = compute_api::crds::ours().into_iter().chain(compute_api::crds::foreign());
         let mut objects: Vec<Value> = crds.map(|crd| serde_json::to_value(crd).unwrap()).collect();
-        let rules = [management::rbac::project(), cell::rbac::cell(), compute_providers::rbac::cell()].concat();
+        let rules =
+            [management::rbac::project(), cell::rbac::cell(), compute_providers::rbac::cell()].concat();
         let manager = json!({ "apiGroup": RBAC, "kind": "User", "name": "manager" });
         objects.push(json!({ "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole",
             "metadata": { "name": "manager" }, "rules": rules }));
@@ -51,15 +52,22 @@ impl Direct {
         let (events, publisher) = events::events(reporter, events::Limits::default(), move || clock.now());
         tasks.spawn("events", |stop| publisher.run(stop));
         let projects = Planes::single(&plane);
-        management::spawn(&mut tasks, management::Setup { projects, core: None, hub: None, events: events.clone() });
-        cell::spawn(&mut tasks, cell::Setup {
-            cell: plane.clone(),
-            source: cell::Source::Project { name: "single".to_owned() },
-            quota: cell::Quota::Disabled,
-            networking: true,
-            events: events.clone(),
-        });
-        let engine = Arc::new(simulated::Simulated::new(runtime.clock().clone(), simulated::Options::default()));
+        management::spawn(
+            &mut tasks,
+            management::Setup { projects, core: None, hub: None, events: events.clone() },
+        );
+        cell::spawn(
+            &mut tasks,
+            cell::Setup {
+                cell: plane.clone(),
+                source: cell::Source::Project { name: "single".to_owned() },
+                quota: cell::Quota::Disabled,
+                networking: true,
+                events: events.clone(),
+            },
+        );
+        let engine =
+            Arc::new(simulated::Simulated::new(runtime.clock().clone(), simulated::Options::default()));
         let setup = compute_providers::Setup { cell: plane, engine, locations: Locations::All, events };
         compute_providers::spawn(&mut tasks, setup);
         let surroundings = Plane::new(&runtime, PlaneId::new("single"), client.clone());

@@ -29,7 +29,11 @@ impl Embedded {
     pub async fn start() -> Self {
         let probe = Probe { every: Duration::from_millis(100), timeout: Duration::from_secs(2) };
         let cities = ["DFW", "ORD"].map(str::to_owned).to_vec();
-        let stack = Self::with(Options::default(), Runtime::system(), Settings { cities, probe, ..Settings::default() });
+        let stack = Self::with(
+            Options::default(),
+            Runtime::system(),
+            Settings { cities, probe, ..Settings::default() },
+        );
         stack.await
     }
 

@@ -115,7 +115,8 @@ impl<'a, S: Stack> View<'a, S> {
         if status.observed_generation != workload.metadata.generation {
             return Err(format!("generation {:?} is not observed: {said}", workload.metadata.generation));
         }
-        let counts = [status.replicas, status.desired_replicas, status.updated_replicas, status.ready_replicas];
+        let counts =
+            [status.replicas, status.desired_replicas, status.updated_replicas, status.ready_replicas];
         if counts.iter().any(|count| count.unwrap_or(0) != total) {
             return Err(format!("not {total} instances: {said}"));
         }

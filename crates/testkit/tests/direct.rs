@@ -21,7 +21,8 @@ async fn a_workload_lives_and_dies_on_one_plane() {
         eventually("it is ready", async || {
             let found = workloads.get("web").await.unwrap();
             let status = found.status.unwrap_or_default();
-            let counts = [status.replicas, status.ready_replicas, status.updated_replicas, status.desired_replicas];
+            let counts =
+                [status.replicas, status.ready_replicas, status.updated_replicas, status.desired_replicas];
             let done = counts == [Some(wanted); 4] && status.observed_generation == found.metadata.generation;
             if done { Ok(()) } else { Err(format!("{status:?}")) }
         })
@@ -43,9 +44,14 @@ async fn a_workload_lives_and_dies_on_one_plane() {
     change(BAD_IMAGE).await;
     eventually("it says what is wrong", async || {
         let found = instances.list(&ListParams::default()).await.unwrap();
-        let said = found.iter().filter_map(|instance| c::find(&instance.status.as_ref()?.conditions, c::READY));
+        let said =
+            found.iter().filter_map(|instance| c::find(&instance.status.as_ref()?.conditions, c::READY));
         let said: Vec<_> = said.map(|said| said.reason.clone()).collect();
-        if said.iter().any(|reason| reason == c::IMAGE_UNAVAILABLE) { Ok(()) } else { Err(format!("{said:?}")) }
+        if said.iter().any(|reason| reason == c::IMAGE_UNAVAILABLE) {
+            Ok(())
+        } else {
+            Err(format!("{said:?}"))
+        }
     })
     .await;
     change(NEXT_IMAGE).await;

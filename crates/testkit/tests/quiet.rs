@@ -35,7 +35,12 @@ async fn stack() -> Embedded {
 }
 
 /// A project with so many instances, all ready, and nothing left to do.
-async fn with_instances<'a>(stack: &'a Embedded, project: &str, workloads: usize, each: i64) -> View<'a, Embedded> {
+async fn with_instances<'a>(
+    stack: &'a Embedded,
+    project: &str,
+    workloads: usize,
+    each: i64,
+) -> View<'a, Embedded> {
     let view = View::new(stack, project).await;
     for number in 0..workloads {
         let name = format!("web-{number}");
@@ -68,7 +73,9 @@ async fn settle(stack: &Embedded) {
 
 /// What was asked, but for the questions whether a cell still answers.
 fn asked(log: &[String]) -> Vec<&String> {
-    let probe = |line: &str| line.starts_with(&format!("{:?} cell-", Worker::Surroundings)) && line.ends_with("/readyz");
+    let probe = |line: &str| {
+        line.starts_with(&format!("{:?} cell-", Worker::Surroundings)) && line.ends_with("/readyz")
+    };
     log.iter().filter(|line| !probe(line)).collect()
 }
 

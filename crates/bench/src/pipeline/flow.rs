@@ -68,7 +68,8 @@ pub async fn measure(extent: &Extent, budgets: &mut Vec<Budget>) -> Result<Secti
     ] {
         times.row([what.to_owned(), count.to_string(), figure(p50), figure(p99)]);
     }
-    let mut many = Table::new(&["at once", "workloads", "in every cell (ms)", "all live (ms)", "all gone (ms)"]);
+    let mut many =
+        Table::new(&["at once", "workloads", "in every cell (ms)", "all live (ms)", "all gone (ms)"]);
     many.row([
         "2 cities × 1 instance".to_owned(),
         extent.at_once.to_string(),
@@ -76,14 +77,20 @@ pub async fn measure(extent: &Extent, budgets: &mut Vec<Budget>) -> Result<Secti
         figure(found.all_live),
         figure(found.all_gone),
     ]);
-    let mut process = Table::new(&["process", "memory (MiB)", "CPU of all that (s)", "CPU of an idle second (ms)"]);
+    let mut process =
+        Table::new(&["process", "memory (MiB)", "CPU of all that (s)", "CPU of an idle second (ms)"]);
     process.row([
         "with all workloads live".to_owned(),
         figure(found.memory),
         figure(found.cpu),
         figure(found.idle_cpu),
     ]);
-    budgets.push(Budget::at_most("one workload live beyond the provider's delay, p50", found.live[0], 100.0, "ms"));
+    budgets.push(Budget::at_most(
+        "one workload live beyond the provider's delay, p50",
+        found.live[0],
+        100.0,
+        "ms",
+    ));
     budgets.push(Budget::at_most("hub to cell, p50", found.hub_to_cell[0], 10.0, "ms"));
     let what = format!("{} workloads at once in every cell", extent.at_once);
     budgets.push(Budget::at_most(what, found.in_every_cell, 1000.0, "ms"));
@@ -133,11 +140,14 @@ impl Flow {
         for city in platform.cities() {
             let cell = watched(&planes::cell(city)?);
             cells.push(cell.id().as_str().to_owned());
-            eyes.push(Box::new(seen.watch(&cell, |found: &WorkloadDeployment| Some(found.name_any())).await?));
+            eyes.push(Box::new(
+                seen.watch(&cell, |found: &WorkloadDeployment| Some(found.name_any())).await?,
+            ));
             eyes.push(Box::new(seen.watch::<Instance>(&cell, readiness).await?));
         }
         let first = planes::cell(&platform.cities()[0])?;
-        let namespaces: Api<compute_api::k8s::Namespace> = Api::all(platform.client(&planes::project(PROJECT)?));
+        let namespaces: Api<compute_api::k8s::Namespace> =
+            Api::all(platform.client(&planes::project(PROJECT)?));
         let uid = namespaces.get("default").await?.uid().context("a namespace without uid")?;
         Ok(Self {
             cities: platform.cities().to_vec(),
@@ -207,7 +217,9 @@ impl Flow {
             self.workloads.delete(&format!("many-{number}"), &DeleteParams::default()).await
         });
         try_join_all(all).await?;
-        while self.workloads.list_metadata(&kube::api::ListParams::default()).await?.items.len() > extent.singles {
+        while self.workloads.list_metadata(&kube::api::ListParams::default()).await?.items.len()
+            > extent.singles
+        {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Ok(Figures {

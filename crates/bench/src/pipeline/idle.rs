@@ -42,7 +42,14 @@ struct Grown {
 
 /// Measures it both ways.
 pub async fn measure(projects: usize, budgets: &mut Vec<Budget>) -> Result<Section> {
-    let head = ["a manager and its idle projects", "projects", "before (MiB)", "all engaged (MiB)", "per project (KiB)", "engaged in (s)"];
+    let head = [
+        "a manager and its idle projects",
+        "projects",
+        "before (MiB)",
+        "all engaged (MiB)",
+        "per project (KiB)",
+        "engaged in (s)",
+    ];
     let mut table = Table::new(&head);
     let mut server = None;
     for way in ["in-process", "TLS"] {
@@ -156,7 +163,10 @@ async fn grow(
         milo::<Project>(&at, &found, connect, stop.cancelled()).await;
         Ok::<(), std::convert::Infallible>(())
     });
-    management::spawn(&mut tasks, management::Setup { projects: all, core: Some(core), hub: Some(hub), events });
+    management::spawn(
+        &mut tasks,
+        management::Setup { projects: all, core: Some(core), hub: Some(hub), events },
+    );
     let stop = tasks.stop_token();
     let running = tokio::spawn(tasks.run(std::future::pending(), Duration::from_secs(5)));
     while opened.load(Ordering::Relaxed) < 2 * projects {

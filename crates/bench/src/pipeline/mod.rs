@@ -59,11 +59,8 @@ pub struct Extent {
 
 impl Extent {
     /// All of it.
-    pub const FULL: Self = Self {
-        starts: 5,
-        flow: flow::Extent { singles: 20, at_once: 200, news: 100 },
-        projects: 10_000,
-    };
+    pub const FULL: Self =
+        Self { starts: 5, flow: flow::Extent { singles: 20, at_once: 200, news: 100 }, projects: 10_000 };
     /// Just to see that it runs.
     pub const QUICK: Self =
         Self { starts: 2, flow: flow::Extent { singles: 3, at_once: 20, news: 5 }, projects: 200 };

@@ -42,12 +42,10 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
         routes: vec![planes::project_route()],
         ..compute_apiserver::Options::default()
     });
-    let settings = Settings {
-        cities: options.cities.clone(),
-        start_delay: START_DELAY,
-        ..Settings::default()
-    };
-    let platform = Platform::new(&server, Runtime::system(), settings).await.context("cannot make the planes")?;
+    let settings =
+        Settings { cities: options.cities.clone(), start_delay: START_DELAY, ..Settings::default() };
+    let platform =
+        Platform::new(&server, Runtime::system(), settings).await.context("cannot make the planes")?;
     let mut tasks = Tasks::new();
     platform.spawn_all(&mut tasks);
     let stop = tasks.stop_token();

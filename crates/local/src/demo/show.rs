@@ -138,7 +138,8 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
         text.push_str("  ");
         for (column, cell) in row.iter().enumerate() {
             let width = width(column);
-            let _ = if column == 0 { write!(text, "{cell:<width$}") } else { write!(text, "  {cell:>width$}") };
+            let _ =
+                if column == 0 { write!(text, "{cell:<width$}") } else { write!(text, "  {cell:>width$}") };
         }
         text.push('\n');
     }

@@ -40,7 +40,10 @@ pub(super) async fn tell(show: &mut Show, platform: &Platform, began: Instant) -
     show.done("ready, with a network and quota", step.elapsed());
 
     show.step(&format!("Deploy {WORKLOAD}, image {IMAGE}: 2 instances in each of {}", cities.join(", ")));
-    workloads.create(&PostParams::default(), &workload(&cities)?).await.context("cannot create the workload")?;
+    workloads
+        .create(&PostParams::default(), &workload(&cities)?)
+        .await
+        .context("cannot create the workload")?;
     let wanted = cities.len();
     let took = watch.until(show, |seen| seen.is_done() && seen.cities.len() == wanted).await?;
     show.done("live in every city", took);
@@ -59,7 +62,9 @@ pub(super) async fn tell(show: &mut Show, platform: &Platform, began: Instant) -
     show.step(&format!("Break it with image {BAD_IMAGE}"));
     change(&watch, &image(BAD_IMAGE)).await?;
     let took = watch
-        .until(show, |seen| seen.cities.len() == wanted && seen.cities.values().all(|city| city.trouble.is_some()))
+        .until(show, |seen| {
+            seen.cities.len() == wanted && seen.cities.values().all(|city| city.trouble.is_some())
+        })
         .await?;
     show.done("broken, and it says why; the other instances serve on", took);
 
@@ -126,7 +131,7 @@ fn summary(show: &Show, began: Instant, before: &Count, peak: &Count, after: &Co
         .map(|plane| vec![plane.clone(), total(before, plane), total(peak, plane), total(after, plane)])
         .collect();
     show.print(&format!(
-        "\nNothing left. Objects of each plane, without events:\n\n{}",
+        "\nAll is deleted, nothing left. Objects of each plane, without events:\n\n{}",
         table(&["PLANE", "BEFORE", "DEPLOYED", "AFTER"], &rows)
     ));
     let steps: Vec<Vec<String>> =

@@ -41,7 +41,8 @@ impl Watch {
 
     /// Looks once.
     pub(super) async fn look(&self) -> Result<Seen> {
-        let workload = self.api::<Workload>().get_opt(self.workload).await.context("cannot read the workload")?;
+        let workload =
+            self.api::<Workload>().get_opt(self.workload).await.context("cannot read the workload")?;
         let deployments = self.api::<WorkloadDeployment>().list(&ListParams::default()).await?;
         let instances = self.api::<Instance>().list(&ListParams::default()).await?.items;
         let cities = deployments
@@ -90,7 +91,9 @@ fn city(deployment: &WorkloadDeployment, instances: &[Instance]) -> City {
         .iter()
         .filter(|instance| {
             let labels = instance.metadata.labels.as_ref();
-            labels.and_then(|labels| labels.get(compute_api::labels::WORKLOAD_DEPLOYMENT_NAME)).map(String::as_str)
+            labels
+                .and_then(|labels| labels.get(compute_api::labels::WORKLOAD_DEPLOYMENT_NAME))
+                .map(String::as_str)
                 == Some(name)
         })
         .filter_map(|instance| c::find(&instance.status.as_ref()?.conditions, c::READY))

@@ -296,8 +296,9 @@ impl<K: Object> Feed<K> {
         trouble.failures = trouble.failures.saturating_add(1);
         let delay = BACKOFF.after(trouble.failures, self.plane.runtime().random());
         let (plane, kind, error) = (self.plane.id(), K::kind(&()), error.to_string());
-        if trouble.said.as_ref() == Some(&error) {
-            tracing::debug!(%plane, %kind, error, ?delay, "{what} failed again");
+        // A first failure often mends itself, or is the plane's end, which is about to be told.
+        if trouble.failures == 1 || trouble.said.as_ref() == Some(&error) {
+            tracing::debug!(%plane, %kind, error, ?delay, "{what} failed");
         } else {
             tracing::warn!(%plane, %kind, error, ?delay, "{what} failed");
             trouble.said = Some(error);

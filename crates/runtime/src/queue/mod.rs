@@ -246,6 +246,11 @@ impl Work {
         &self.key
     }
 
+    /// How often it has failed in a row before.
+    pub fn failures(&self) -> u32 {
+        self.queue.0.state.lock().failures(&self.key)
+    }
+
     /// It went well.
     pub fn done(self) {
         self.finish(Outcome::Done);

@@ -92,6 +92,11 @@ impl State {
         self.due
     }
 
+    /// How often a key has failed in a row.
+    pub(super) fn failures(&self, key: &Key) -> u32 {
+        self.entries.get(key).map_or(0, |entry| entry.failures)
+    }
+
     /// Whether it remembers nothing.
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {

@@ -80,7 +80,8 @@ pub async fn undecodable_object_among_good_ones(stack: &impl Stack) {
     assert!(view.mine::<WorkloadDeployment>().get_opt("bad-main").await.unwrap().is_none());
 
     // Mended, it is served like any other.
-    let schema = serde_json::to_value(&kept.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema).unwrap();
+    let schema =
+        serde_json::to_value(&kept.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema).unwrap();
     let strict =
         json!([{ "op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": schema }]);
     let mended = json!({ "spec": workload("bad", &[city], 1).spec });

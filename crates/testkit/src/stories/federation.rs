@@ -24,10 +24,8 @@ pub async fn workload_deployment_federation(stack: &impl Stack) {
     view.create(&workload("web", &[city], 1)).await;
     let name = format!("web-main-{}", city.to_lowercase());
 
-    let copy: WorkloadDeployment = eventually("the hub has a copy", async || {
-        view.on_hub::<WorkloadDeployment>().get(&name).await
-    })
-    .await;
+    let copy: WorkloadDeployment =
+        eventually("the hub has a copy", async || view.on_hub::<WorkloadDeployment>().get(&name).await).await;
     let original: WorkloadDeployment = view.mine().get(&name).await.unwrap();
     assert_eq!(copy.spec, original.spec);
     assert_eq!(copy.labels()[labels::TOPOLOGY_CITY_CODE], *city);

@@ -108,9 +108,7 @@ pub async fn restart_of_a_workload_and_of_one_city(stack: &impl Stack) {
     view.create(&workload("web", &[here, there], 2)).await;
     let all = [(names[0].as_str(), 2), (names[1].as_str(), 2)];
     view.until_ready("web", &all).await;
-    let at = |time: &str| {
-        json!({ "spec": { "template": { "metadata": { "annotations": { annotations::RESTARTED_AT: time } } } } })
-    };
+    let at = |time: &str| json!({ "spec": { "template": { "metadata": { "annotations": { annotations::RESTARTED_AT: time } } } } });
     let until_replaced = async |city: &str, before: &BTreeMap<String, Instance>| {
         eventually(&format!("{city} has other instances"), async || {
             let now = view.instances_in(city).await;

@@ -7,8 +7,8 @@ use compute_api::compute::{Instance, WorkloadDeployment, gates};
 use compute_api::k8s::ObjectMeta;
 use compute_core::meta;
 use compute_core::planner::{self, Action, Options, Step, Why};
-use compute_runtime::write::{Error, MetadataPatch, Part, Target};
 use compute_runtime::Key;
+use compute_runtime::write::{Error, MetadataPatch, Part, Target};
 use futures::{StreamExt as _, stream};
 use kube::Api;
 use kube::api::PropagationPolicy;
@@ -78,7 +78,12 @@ impl Deployments {
             let matter = format!("name of {}", action.instance);
             if action.why == Why::Foreign {
                 let message = format!("{}: {}", action.instance, action.why);
-                self.told.warn(&self.cell.recorder, (key, deployment), (&matter, "InstanceNameTaken"), message);
+                self.told.warn(
+                    &self.cell.recorder,
+                    (key, deployment),
+                    (&matter, "InstanceNameTaken"),
+                    message,
+                );
             }
         }
         let changes: Vec<_> = actions.into_iter().filter(Action::is_change).collect();
@@ -97,7 +102,9 @@ impl Deployments {
             Step::Wait => Ok(()),
             Step::Create(instance) => {
                 tracing::debug!(%key, instance = name, %why, "creating an instance");
-                self.create(key, deployment, &api, &instance).await.with_context(|| format!("creating {name}"))
+                self.create(key, deployment, &api, &instance)
+                    .await
+                    .with_context(|| format!("creating {name}"))
             }
             Step::Delete { uid, resource_version } => {
                 tracing::debug!(%key, instance = name, %why, "deleting an instance");
@@ -134,7 +141,9 @@ impl Deployments {
                 self.pending.created(&self.instances, created);
                 return Ok(());
             }
-            Err(Error::AlreadyExists(_)) => self.writer.request(api.get(meta::name(&instance.metadata))).await,
+            Err(Error::AlreadyExists(_)) => {
+                self.writer.request(api.get(meta::name(&instance.metadata))).await
+            }
             Err(error) => return Err(error.into()),
         };
         // The cache is behind: whose it is, the server knows.
@@ -177,8 +186,10 @@ impl Deployments {
         instance: Arc<Instance>,
     ) -> anyhow::Result<()> {
         let (api, gate) = (self.instance_api(deployment), ("name", gates::NETWORK));
-        let removed =
-            self.writer.remove_entry(&api, &*instance, Part::Main, "/spec/controller/schedulingGates", gate).await;
+        let removed = self
+            .writer
+            .remove_entry(&api, &*instance, Part::Main, "/spec/controller/schedulingGates", gate)
+            .await;
         let written = unless_outdated(removed)
             .with_context(|| format!("opening the network gate of {}", meta::name(&instance.metadata)))?;
         if let Some(after) = written.flatten() {

@@ -90,21 +90,28 @@ impl Ledger {
         let project = match self.projects.join(&upstream.project, key) {
             Ok(project) => project,
             Err(error) => {
-                tracing::warn!(project = upstream.project, error = format!("{error:#}"), "no client for a project");
+                tracing::warn!(
+                    project = upstream.project,
+                    error = format!("{error:#}"),
+                    "no client for a project"
+                );
                 return Answer::new(Outcome::Unreachable {
                     message: "The quota service cannot be connected to".to_owned(),
                 });
             }
         };
         project.wait(key);
-        let stored = instance.status.as_ref().and_then(|status| c::find(&status.conditions, c::QUOTA_GRANTED));
+        let stored =
+            instance.status.as_ref().and_then(|status| c::find(&status.conditions, c::QUOTA_GRANTED));
         if stored.is_some_and(|stored| stored.reason == c::QUOTA_EXCEEDED) {
             project.line().was_denied(key, meta::created(&instance.metadata), Instant::now());
         }
         let ask = Ask { key, instance, upstream: &upstream, project: &project };
         let answer = self.find_claim(&ask).await;
-        let undecided =
-            matches!(answer.outcome, Outcome::NotClaimed | Outcome::NotEvaluated | Outcome::PredecessorLeaving);
+        let undecided = matches!(
+            answer.outcome,
+            Outcome::NotClaimed | Outcome::NotEvaluated | Outcome::PredecessorLeaving
+        );
         if !undecided {
             project.answered(key);
         }
@@ -199,14 +206,17 @@ impl Ledger {
     async fn denied(&self, ask: &Ask<'_>, claimant: Claimant<'_>, held: &ResourceClaim) -> Answer {
         let Ask { key, instance, project, .. } = ask;
         let buckets = self.claims.buckets(project.client(), project.name()).await;
-        let Found::Own(outcome) = claim::read(held, claimant, &buckets, self.cell.runtime().clock().now()) else {
+        let Found::Own(outcome) = claim::read(held, claimant, &buckets, self.cell.runtime().clock().now())
+        else {
             return Answer::new(Outcome::NotClaimed);
         };
         let (now, chance) = (Instant::now(), self.chance());
         let wait = {
             let mut line = project.line();
             let created = meta::created(&instance.metadata);
-            line.denied(key, created, held.metadata.uid.as_deref(), now, |denials| pace::after_denial(denials, chance));
+            line.denied(key, created, held.metadata.uid.as_deref(), now, |denials| {
+                pace::after_denial(denials, chance)
+            });
             line.wait(key, now)
         };
         project.unmade(key);
