@@ -78,7 +78,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_patch_leads_where_it_should(from in object(), to in object()) {
-            prop_assert_eq!(apply(from.clone(), &between(&from, &to)), to.clone());
+            let patch = between(&from, &to);
+            prop_assert_eq!(&apply(from, &patch), &to);
             prop_assert!(is_empty(&between(&to, &to)));
         }
     }

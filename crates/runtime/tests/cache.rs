@@ -193,6 +193,8 @@ async fn an_object_that_cannot_be_decoded_is_skipped_and_told_from_an_absent_one
     assert_eq!(cache.list().len(), 1);
     assert!(cache.is_unreadable("default", "bad") && cache.get("default", "bad").is_none());
     assert!(!cache.is_unreadable("default", "good") && !cache.is_unreadable("default", "absent"));
+    let other = ["", "a", "defaul", "default0"].iter().any(|namespace| cache.has_unreadable(namespace));
+    assert!(cache.has_unreadable("default") && !other);
 
     // One goes bad, the other becomes good, and both do so where the watch can see it.
     apply(&client, "good", json!({ "of": "another form" })).await;

@@ -157,12 +157,14 @@ async fn a_metadata_patch_touches_metadata_only() {
     let seen = writer().create(&widgets, &labelled).await.unwrap();
     let patch = MetadataPatch {
         labels: [("city".into(), Some("dfw".into())), ("old".into(), None)].into(),
+        finalizers: Some(vec!["test.example.com/hold".into()]),
         uid: seen.uid(),
         resource_version: seen.resource_version(),
         ..MetadataPatch::default()
     };
     let after = writer().patch_metadata(&widgets, "a", &patch).await.unwrap();
     assert_eq!(after.labels(), &[("city".to_owned(), "dfw".to_owned())].into());
+    assert_eq!(after.finalizers(), ["test.example.com/hold"]);
     let stored = widgets.get("a").await.unwrap();
     assert_eq!((stored.spec.replicas, stored.metadata.generation), (7, seen.metadata.generation));
 

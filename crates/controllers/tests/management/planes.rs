@@ -168,3 +168,51 @@ async fn a_missing_hub_holds_what_was_sent_to_it() {
     world.has_only::<Workload>("a", &[]).await;
     world.has_only::<WorkloadDeployment>("hub", &[]).await;
 }
+
+/// Everything at once, on several threads: projects are served and not, watches break, and objects come and go meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_while_everything_moves() {
+    let world = World::new().await;
+    let manager = world.start().await;
+    for round in 0..8_usize {
+        for (n, project) in ["a", "b"].into_iter().enumerate() {
+            let name = format!("w{round}");
+            world.create::<Workload>(project, &workload(&name, &[("main", &["DFW", "IAD"])])).await;
+            match (round + n) % 4 {
+                0 => drop(manager.planes.disengage(&PlaneId::new(project))),
+                1 => drop(manager.planes.engage(&world.plane(project))),
+                2 => {
+                    world.wire(project).down();
+                    world.wire(project).good();
+                }
+                _ => {
+                    world.wire("hub").down();
+                    world.wire("hub").good();
+                }
+            }
+            if round % 2 == 1 {
+                world.delete::<Workload>(project, NS, &format!("w{}", round - 1)).await;
+            }
+        }
+    }
+    for project in ["a", "b"] {
+        manager.planes.engage(&world.plane(project));
+        for round in (1..8).step_by(2) {
+            for city in ["dfw", "iad"] {
+                world.write_back(project, &format!("w{round}-main-{city}"), 0, ("True", "Available")).await;
+                world.appears::<Instance>(project, NS, &format!("w{round}-main-{city}-0")).await;
+            }
+        }
+        world.has_only::<Workload>(project, &["w1", "w3", "w5", "w7"]).await;
+    }
+    for project in ["a", "b"] {
+        for round in (1..8).step_by(2) {
+            world.delete::<Workload>(project, NS, &format!("w{round}")).await;
+        }
+        world.has_only::<Workload>(project, &[]).await;
+        world.has_only::<Instance>(project, &[]).await;
+        until("it is idle", || world.wire(project).watched() == IDLE).await;
+    }
+    world.has_only::<WorkloadDeployment>("hub", &[]).await;
+    manager.stop().await;
+}

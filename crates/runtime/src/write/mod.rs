@@ -129,6 +129,16 @@ impl Writer {
         self.request(api.patch_status(name, &self.apply_params(), &Patch::Apply(fields))).await
     }
 
+    /// Patches an object with what differs. A patch that is computed from the object's old content names its resource version, under
+    /// `metadata`; else the answer is never [`Error::Conflict`].
+    pub async fn merge<K: Object>(&self, api: &Api<K>, name: &str, part: Part, patch: &Value) -> Result<K> {
+        let (params, patch) = (self.patch_params(), Patch::Merge(patch));
+        match part {
+            Part::Main => self.request(api.patch(name, &params, &patch)).await,
+            Part::Status => self.request(api.patch_status(name, &params, &patch)).await,
+        }
+    }
+
     /// Creates an object. One of that name that exists is [`Error::AlreadyExists`].
     pub async fn create<K: Object>(&self, api: &Api<K>, object: &K) -> Result<K> {
         let params = PostParams { field_manager: Some(self.manager.clone()), ..PostParams::default() };

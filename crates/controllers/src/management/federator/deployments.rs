@@ -170,24 +170,24 @@ impl DeploymentFederator {
         let wanted = namespace::hub_namespace(key.plane.as_str(), &as_namespace(&held.metadata))?;
         let hub_namespace = meta::name(&wanted.metadata);
 
-        let mut deployment = deployment.clone();
-        self.record(project, &mut deployment, hub_namespace).await?;
+        let recorded = self.record(project, deployment, hub_namespace).await?;
+        let deployment = recorded.as_ref().unwrap_or(deployment);
         if !self.ensure_namespace(&wanted).await? {
             return Ok(());
         }
         self.remove_superseded(key, Some(hub_namespace)).await?;
         let upstream = Upstream { project: key.plane.to_string(), namespace: key.namespace.to_string() };
-        let copy = self.copy(&deployment, &upstream, hub_namespace).await?;
-        self.mirror(project, &deployment, copy.as_deref()).await
+        let copy = self.copy(deployment, &upstream, hub_namespace).await?;
+        self.mirror(project, deployment, copy.as_deref()).await
     }
 
-    /// Makes the project's object say where its copy is, and wait for us before it goes.
+    /// Makes the project's object say where its copy is, and wait for us before it goes. The object, if that changed it.
     async fn record(
         &self,
         project: &Project,
-        deployment: &mut WorkloadDeployment,
+        deployment: &WorkloadDeployment,
         hub_namespace: &str,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<WorkloadDeployment>, Error> {
         let mut patch = MetadataPatch::default();
         if !deployment.finalizers().iter().any(|held| held == finalizers::FEDERATOR) {
             let held = deployment.finalizers().iter().cloned();
@@ -198,15 +198,14 @@ impl DeploymentFederator {
             patch.annotations.insert(key, Some(hub_namespace.to_owned()));
         }
         if patch.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         patch.uid.clone_from(&deployment.metadata.uid);
         patch.resource_version.clone_from(&deployment.metadata.resource_version);
-        let name = meta::name(&deployment.metadata).to_owned();
         let api = deployments_of(project, &deployment.metadata);
-        let written = self.writer.patch_metadata(&api, &name, &patch).await;
-        deployment.metadata = written.context("recording the hub namespace")?.metadata;
-        Ok(())
+        let written = self.writer.patch_metadata(&api, meta::name(&deployment.metadata), &patch).await;
+        let metadata = written.context("recording the hub namespace")?.metadata;
+        Ok(Some(WorkloadDeployment { metadata, ..deployment.clone() }))
     }
 
     /// Makes the hub namespace. Whether it is there: one on its way out is waited for.
@@ -301,4 +300,14 @@ pub(super) fn deployments_of(project: &Project, meta: &ObjectMeta) -> Api<Worklo
 /// A namespace of which only metadata is known.
 pub(super) fn as_namespace(meta: &ObjectMeta) -> Namespace {
     Namespace { metadata: meta.clone(), ..Namespace::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_written_under_the_name_that_the_decision_looks_for() {
+        assert_eq!(Writer::new(WRITER).manager(), copy::FIELD_MANAGER);
+    }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use compute_api::compute::{Instance, WorkloadDeployment};
 use compute_api::kube::Api;
-use compute_api::kube::api::{Patch, PatchParams, PropagationPolicy};
+use compute_api::kube::api::PropagationPolicy;
 use compute_api::{annotations, names};
 use compute_core::meta;
 use compute_core::projection::{self, OWNER_RECHECK, Step};
 use compute_runtime::cache::ObjectName;
 use compute_runtime::controller::Error;
 use compute_runtime::events::{Events, Notice};
-use compute_runtime::write::{Target, Writer};
+use compute_runtime::write::{Part, Target, Writer};
 use compute_runtime::{Key, Next, Reconciler};
 
 use super::{NAME, Quarantine};
@@ -146,28 +146,22 @@ impl InstanceProjector {
     ) -> Result<(), Error> {
         let name = meta::name(&wanted.metadata);
         let api: Api<Instance> = Api::namespaced(project.client(), meta::namespace(&wanted.metadata));
-        let params =
-            PatchParams { field_manager: Some(self.writer.manager().to_owned()), ..PatchParams::default() };
         let made = match projected {
             None => {
                 let new = Instance { status: None, ..wanted.clone() };
                 Some(self.writer.create(&api, &new).await.context("creating the projection")?)
             }
             Some(stored) if object => {
-                let patch = Patch::Merge(projection::object_patch(stored, wanted));
-                Some(
-                    self.writer
-                        .request(api.patch(name, &params, &patch))
-                        .await
-                        .context("updating the projection")?,
-                )
+                let patch = projection::object_patch(stored, wanted);
+                let made = self.writer.merge(&api, name, Part::Main, &patch).await;
+                Some(made.context("updating the projection")?)
             }
             Some(_) => None,
         };
         let Some(stored) = made.as_ref().or(projected).filter(|_| status) else { return Ok(()) };
-        let patch = Patch::Merge(projection::status_patch(stored, wanted));
-        let patched = self.writer.request(api.patch_status(name, &params, &patch)).await;
-        let patched: Instance = patched.context("updating the projection's status")?;
+        let patch = projection::status_patch(stored, wanted);
+        let patched = self.writer.merge(&api, name, Part::Status, &patch).await;
+        let patched = patched.context("updating the projection's status")?;
         self.tell(project, projected, &patched);
         Ok(())
     }

@@ -7,13 +7,13 @@ use anyhow::Context as _;
 use compute_api::compute::{API_VERSION, Workload, WorkloadDeployment};
 use compute_api::finalizers;
 use compute_api::kube::Api;
-use compute_api::kube::api::{Patch, PatchParams, PropagationPolicy};
+use compute_api::kube::api::PropagationPolicy;
 use compute_core::deployments::{self, Plan, Step};
 use compute_core::location::Offered;
 use compute_core::{meta, rollup};
 use compute_runtime::controller::Error;
 use compute_runtime::events::Events;
-use compute_runtime::write::{Target, Writer};
+use compute_runtime::write::{Part, Target, Writer};
 use compute_runtime::{Clock, Key, Next, Reconciler};
 use futures::{StreamExt as _, stream};
 use serde_json::json;
@@ -128,13 +128,8 @@ impl WorkloadReconciler {
             Step::Update(update) => {
                 let name = meta::name(&update.metadata);
                 let stored = held.get(name).context("an update is made from what is held")?;
-                let patch = Patch::Merge(deployments::patch(stored, update));
-                let params = PatchParams {
-                    field_manager: Some(self.writer.manager().to_owned()),
-                    ..PatchParams::default()
-                };
-                let api = api(&update.metadata);
-                let made = self.writer.request(api.patch(name, &params, &patch)).await;
+                let patch = deployments::patch(stored, update);
+                let made = self.writer.merge(&api(&update.metadata), name, Part::Main, &patch).await;
                 Ok(Outcome::Stored(Box::new(made.with_context(|| format!("updating deployment {name}"))?)))
             }
             Step::Delete { name, uid, why } => {
