@@ -63,6 +63,7 @@ pub(super) static CLAIMS_OF: Index<SubnetClaim> = Index::new("cell-subnet", |cla
 /// Name of the deployment that controls an instance.
 pub(super) fn deployment_name(instance: &Instance) -> Option<&str> {
     let owners = instance.metadata.owner_references.as_deref().unwrap_or_default();
-    let controls = |owner: &&OwnerReference| owner.controller == Some(true) && owner.kind == "WorkloadDeployment";
+    let controls =
+        |owner: &&OwnerReference| owner.controller == Some(true) && owner.kind == "WorkloadDeployment";
     owners.iter().find(controls).map(|owner| owner.name.as_str())
 }

@@ -88,7 +88,8 @@ mod tests {
     #[test]
     fn the_write_is_newer_than_what_it_was_made_from() {
         let (latest, key) = (Latest::new(), keys::key("ns", "a"));
-        let given = |cached: ConfigMap| latest.of(&key, Arc::new(cached)).metadata.resource_version.clone().unwrap();
+        let given =
+            |cached: ConfigMap| latest.of(&key, Arc::new(cached)).metadata.resource_version.clone().unwrap();
         latest.wrote(&key, &version("u", "1"), version("u", "2"));
         latest.wrote(&key, &version("u", "2"), version("u", "3"));
         assert_eq!(given(version("u", "1")), "3");

@@ -75,9 +75,7 @@ pub fn spawn(tasks: &mut Tasks, setup: Setup) {
     let cell = Cell { plane: cell, recorder };
 
     let deployments = cell.clone();
-    tasks.spawn(format!("deployments of {name}"), move |stop| {
-        deployment::run(deployments, networking, stop)
-    });
+    tasks.spawn(format!("deployments of {name}"), move |stop| deployment::run(deployments, networking, stop));
     let ledger = match (quota, &source) {
         (Quota::Disabled, _) => None,
         (Quota::Projects(connect), Source::Hub { cluster_name, .. }) => {

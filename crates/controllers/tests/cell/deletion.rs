@@ -44,7 +44,11 @@ async fn a_deployment_waits_for_its_instances_and_they_for_the_provider() {
         assert!(held.finalizers().contains(&finalizers::WORKLOAD_DEPLOYMENT.to_owned()));
         let instance = world.instances().get("web-main-dfw-0").await.unwrap();
         assert!(instance.finalizers().contains(&PROVIDER.to_owned()));
-        assert_eq!(world.claims().list(&ListParams::default()).await.unwrap().items.len(), 2, "it still runs");
+        assert_eq!(
+            world.claims().list(&ListParams::default()).await.unwrap().items.len(),
+            2,
+            "it still runs"
+        );
         assert_eq!(condition(&instance, "QuotaGranted").unwrap().reason, "QuotaAvailable");
         world.platform.set(|settings| settings.stops = true);
         all_gone(&world).await;

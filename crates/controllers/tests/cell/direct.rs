@@ -2,8 +2,8 @@
 
 use compute_api::labels;
 use kube::ResourceExt as _;
-use kube::api::{Api, PostParams};
 use kube::api::DeleteParams;
+use kube::api::{Api, PostParams};
 
 use super::objects::{WEB, deployment};
 use super::world::{PROJECT, Shape, World, eventually, namespace};
@@ -16,7 +16,8 @@ async fn there_is_no_hub() {
     wanted.metadata.labels = None;
     world.deployments().create(&PostParams::default(), &wanted).await.unwrap();
     eventually("claims in the instances' own namespace", async || {
-        let claims: Api<compute_api::quota::ResourceClaim> = Api::namespaced(world.project.clone(), &namespace());
+        let claims: Api<compute_api::quota::ResourceClaim> =
+            Api::namespaced(world.project.clone(), &namespace());
         claims.get_opt("instance-web-main-dfw-0").await.unwrap().map_or(Err("none"), |claim| {
             assert_eq!(claim.labels()[labels::SOURCE_CLUSTER], PROJECT);
             Ok(())

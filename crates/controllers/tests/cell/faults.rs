@@ -42,7 +42,11 @@ pub struct Way {
 
 impl Way {
     pub fn new() -> Arc<Self> {
-        Arc::new(Self { mode: watch::Sender::default(), cuts: watch::Sender::default(), asked: Mutex::default() })
+        Arc::new(Self {
+            mode: watch::Sender::default(),
+            cuts: watch::Sender::default(),
+            asked: Mutex::default(),
+        })
     }
 
     /// A client that goes this way.

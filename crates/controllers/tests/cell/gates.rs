@@ -19,7 +19,9 @@ const FIRST: &str = "web-main-dfw-0";
 
 async fn has_gates(world: &World, wanted: &[&str]) {
     eventually(&format!("gates {wanted:?}"), async || {
-        let Some(found) = world.instances().get_opt(FIRST).await.unwrap() else { return Err("none".to_owned()) };
+        let Some(found) = world.instances().get_opt(FIRST).await.unwrap() else {
+            return Err("none".to_owned());
+        };
         if gates(&found) == wanted { Ok(()) } else { Err(super::objects::summary(&found)) }
     })
     .await;
@@ -54,13 +56,18 @@ async fn gates_go_one_by_one() {
     world.says(FIRST, "Ready", "Resolving").await;
     world.says(FIRST, "ReferencedDataReady", "Resolving").await;
 
-    let wrong = Unresolved { generation: 1, reason: Problem::NotFound, message: "ConfigMap settings is missing".into() };
+    let wrong = Unresolved {
+        generation: 1,
+        reason: Problem::NotFound,
+        message: "ConfigMap settings is missing".into(),
+    };
     let note = json!({ "metadata": { "annotations": { (REFERENCED_DATA_ERROR): wrong.to_annotation() } } });
     world.patch(WEB, note).await;
     let ready = world.says(FIRST, "Ready", "SourceNotFound").await;
     assert_eq!(ready.message, "ConfigMap settings is missing");
 
-    let expected = Expected { generation: 1, companions: ["configmap.settings".into(), "configmap.more".into()].into() };
+    let expected =
+        Expected { generation: 1, companions: ["configmap.settings".into(), "configmap.more".into()].into() };
     let note = json!({ "metadata": { "annotations": {
         (REFERENCED_DATA_ERROR): null, (EXPECTED_REFERENCED_DATA): expected.to_annotation(),
     }}});
@@ -94,10 +101,9 @@ async fn networks_are_asked_for_step_by_step() {
     world.platform.set(|settings| settings.networks = Networks::Off);
     world.deploy(&deployment(WEB, 1)).await;
     let bindings: Api<NetworkBinding> = Api::namespaced(world.cell.clone(), &namespace());
-    let binding = eventually("a binding", async || {
-        bindings.get_opt("web-main-dfw-net-0").await.unwrap().ok_or("none")
-    })
-    .await;
+    let binding =
+        eventually("a binding", async || bindings.get_opt("web-main-dfw-net-0").await.unwrap().ok_or("none"))
+            .await;
     assert_eq!(binding.spec.location.name, "us-south");
     assert_eq!(binding.owner_references()[0].name, WEB);
     world.says(FIRST, "Ready", "NetworkProvisioning").await;

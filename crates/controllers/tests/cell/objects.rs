@@ -1,8 +1,8 @@
 //! Objects that tests make, and questions that tests ask about objects.
 
 use compute_api::compute::{
-    Instance, InstanceTemplate, NetworkInterface, NetworkReference, POLICY_PARALLEL, Sandbox, SandboxContainer,
-    WorkloadDeployment, WorkloadDeploymentSpec, WorkloadReference,
+    Instance, InstanceTemplate, NetworkInterface, NetworkReference, POLICY_PARALLEL, Sandbox,
+    SandboxContainer, WorkloadDeployment, WorkloadDeploymentSpec, WorkloadReference,
 };
 use compute_api::conditions as c;
 use compute_api::k8s::{Condition, Namespace};
@@ -33,7 +33,8 @@ pub async fn create_namespaces(cell: &Client, hub: &Client) {
 
 pub async fn create_namespace(client: &Client, name: &str, labels: Value) {
     let api: Api<Namespace> = Api::all(client.clone());
-    let namespace = serde_json::from_value(json!({ "metadata": { "name": name, "labels": labels } })).unwrap();
+    let namespace =
+        serde_json::from_value(json!({ "metadata": { "name": name, "labels": labels } })).unwrap();
     api.create(&PostParams::default(), &namespace).await.unwrap();
 }
 
@@ -65,7 +66,8 @@ pub async fn create_location(cell: &Client, name: &str, city: &str) {
 
 /// A template that runs an image.
 pub fn template(image: &str) -> InstanceTemplate {
-    let container = SandboxContainer { name: "app".to_owned(), image: image.to_owned(), ..SandboxContainer::default() };
+    let container =
+        SandboxContainer { name: "app".to_owned(), image: image.to_owned(), ..SandboxContainer::default() };
     let mut template = InstanceTemplate::default();
     template.spec.runtime.resources.instance_type = "datumcloud/d1-standard-2".to_owned();
     template.spec.runtime.sandbox = Some(Sandbox { containers: vec![container], ..Sandbox::default() });
@@ -81,10 +83,7 @@ pub fn deployment(name: &str, replicas: i64) -> WorkloadDeployment {
         placement_name: "main".to_owned(),
         city_code: "DFW".to_owned(),
         template: template("app:1"),
-        scale_settings: compute_api::compute::ScaleSettings {
-            min_replicas: replicas,
-            ..Default::default()
-        },
+        scale_settings: compute_api::compute::ScaleSettings { min_replicas: replicas, ..Default::default() },
         ..WorkloadDeploymentSpec::default()
     };
     let labels = [
@@ -198,9 +197,11 @@ impl World {
 
     /// Waits until an instance is gone.
     pub async fn gone(&self, name: &str) {
-        eventually(&format!("{name} is gone"), async || match self.instances().get_opt(name).await.unwrap() {
-            None => Ok(()),
-            Some(instance) => Err(summary(&instance)),
+        eventually(&format!("{name} is gone"), async || {
+            match self.instances().get_opt(name).await.unwrap() {
+                None => Ok(()),
+                Some(instance) => Err(summary(&instance)),
+            }
         })
         .await;
     }

@@ -81,6 +81,15 @@ impl Platform {
         change(&mut self.settings.lock());
     }
 
+    /// Does nothing any more.
+    pub fn rest(&self) {
+        self.set(|settings| {
+            settings.provides = false;
+            settings.networks = Networks::Off;
+            settings.ledger = Ledger::Off;
+        });
+    }
+
     async fn work(&self) {
         let settings = self.settings.lock().clone();
         if settings.provides {
@@ -112,7 +121,10 @@ impl Platform {
 
     async fn set_status<K>(&self, client: &Client, object: &K, status: Value)
     where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+            + Clone
+            + DeserializeOwned
+            + std::fmt::Debug,
     {
         let api: Api<K> = Api::namespaced(client.clone(), &object.namespace().unwrap());
         let patch = json!({
@@ -157,7 +169,8 @@ impl Platform {
             }
             let image = super::objects::image(&instance);
             let status = instance.status.as_ref();
-            let done = status.and_then(|status| status.observed_template_hash()) == instance.spec.template_hash();
+            let done =
+                status.and_then(|status| status.observed_template_hash()) == instance.spec.template_hash();
             if done {
                 continue;
             }
@@ -188,7 +201,8 @@ impl Platform {
             if is_ready(binding.status.as_ref().map_or(&[], |status| &status.conditions)) {
                 continue;
             }
-            let (namespace, name) = (binding.namespace().unwrap(), format!("{}-context", binding.spec.network.name));
+            let (namespace, name) =
+                (binding.namespace().unwrap(), format!("{}-context", binding.spec.network.name));
             let context = json!({
                 "apiVersion": "networking.datumapis.com/v1alpha", "kind": "NetworkContext",
                 "metadata": { "name": name, "namespace": namespace },
@@ -197,8 +211,12 @@ impl Platform {
             let context: NetworkContext = serde_json::from_value(context).unwrap();
             let api: Api<NetworkContext> = Api::namespaced(self.cell.clone(), &namespace);
             let _ = api.create(&PostParams::default(), &context).await;
-            self.set_status(&self.cell, &context, json!({ "conditions": [self.condition("Ready", "True", "Ready", "")] }))
-                .await;
+            self.set_status(
+                &self.cell,
+                &context,
+                json!({ "conditions": [self.condition("Ready", "True", "Ready", "")] }),
+            )
+            .await;
             let status = json!({
                 "conditions": [ready()], "networkContextRef": { "name": name, "namespace": namespace },
             });

@@ -30,7 +30,8 @@ async fn a_claim_says_who_asks_for_what() {
     let owner = &claim.owner_references()[0];
     assert_eq!((owner.kind.as_str(), owner.uid.as_str()), ("Namespace", &*namespace_uid()));
     assert_eq!(claim.spec.consumer_ref.as_ref().unwrap().name, "shop");
-    let asked: Vec<_> = claim.spec.requests.iter().map(|one| (one.resource_type.as_str(), one.amount)).collect();
+    let asked: Vec<_> =
+        claim.spec.requests.iter().map(|one| (one.resource_type.as_str(), one.amount)).collect();
     assert_eq!(asked, [(RESOURCE_INSTANCES, 1), (RESOURCE_VCPUS, 1000), (RESOURCE_MEMORY, 2048)]);
     assert_eq!(world.metric("compute_quota_enforcement_enabled"), Some(1));
 }
@@ -145,7 +146,9 @@ async fn what_stays_undecided_has_no_budget() {
 #[tokio::test(start_paused = true)]
 async fn a_ledger_that_is_down_holds_the_gate() {
     let world = World::new().await;
-    for mode in [Mode::Failing, Mode::Answering(401), Mode::Answering(500), Mode::Answering(429), Mode::Hanging] {
+    for mode in
+        [Mode::Failing, Mode::Answering(401), Mode::Answering(500), Mode::Answering(429), Mode::Hanging]
+    {
         world.project_way.set(mode);
         world.deploy(&deployment(WEB, 1)).await;
         world.says(FIRST, "QuotaGranted", "QuotaBackendUnavailable").await;
@@ -225,7 +228,10 @@ async fn a_claim_of_another_cell_is_never_touched() {
     let world = World::new().await;
     let other = world
         .platform
-        .foreign_claim(CLAIM, json!({ (labels::SOURCE_CLUSTER): "cell-lhr", (labels::INSTANCE_UID): "another" }))
+        .foreign_claim(
+            CLAIM,
+            json!({ (labels::SOURCE_CLUSTER): "cell-lhr", (labels::INSTANCE_UID): "another" }),
+        )
         .await;
     world.deploy(&deployment(WEB, 1)).await;
     world.warned(FIRST, "QuotaClaimHeldByOtherCell").await;
@@ -258,7 +264,9 @@ async fn a_granted_claim_that_disappears_is_made_again() {
     let held = eventually("one is ready and one denied", async || {
         let all = world.all_instances().await;
         let held = all.iter().find(|one| is_ready(one)).map(|one| one.name_any()).ok_or("none ready")?;
-        let denied = all.iter().any(|one| condition(one, "QuotaGranted").is_some_and(|said| said.reason == "QuotaExceeded"));
+        let denied = all
+            .iter()
+            .any(|one| condition(one, "QuotaGranted").is_some_and(|said| said.reason == "QuotaExceeded"));
         if denied { Ok(held) } else { Err("none denied") }
     })
     .await;
@@ -271,5 +279,26 @@ async fn a_granted_claim_that_disappears_is_made_again() {
         found.filter(|found| found.uid() != lost).ok_or("none")
     })
     .await;
-    assert_eq!(condition(&world.instances().get(&held).await.unwrap(), "QuotaGranted").unwrap().reason, "QuotaAvailable");
+    assert_eq!(
+        condition(&world.instances().get(&held).await.unwrap(), "QuotaGranted").unwrap().reason,
+        "QuotaAvailable"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_holds_nothing_in_a_namespace_that_goes() {
+    let world = World::new().await;
+    world.deploy(&deployment(WEB, 1)).await;
+    world.ready(WEB, 1).await;
+    world.project_way.set(Mode::Answering(403));
+    world.scale(WEB, 0).await;
+    world.warned(FIRST, "QuotaReleaseFailed").await;
+    assert!(world.instances().get_opt(FIRST).await.unwrap().is_some(), "a refusal alone lets nothing go");
+    let api: kube::Api<compute_api::k8s::Namespace> = kube::Api::all(world.cell.clone());
+    api.delete(&namespace(), &DeleteParams::default()).await.unwrap();
+    eventually("the namespace goes", async || {
+        api.get_opt(&namespace()).await.unwrap().map_or(Ok(()), |_| Err("it is there"))
+    })
+    .await;
+    assert_eq!(world.metric("compute_quota_claim_orphaned_total"), Some(1));
 }

@@ -115,7 +115,9 @@ async fn a_restart_replaces_everything() {
     let world = World::new().await;
     world.deploy(&deployment(WEB, 2)).await;
     let before: BTreeSet<_> = world.ready(WEB, 2).await.iter().map(|instance| instance.uid()).collect();
-    world.patch(WEB, json!({ "metadata": { "annotations": { (RESTARTED_AT): "2027-01-15T08:00:00Z" } } })).await;
+    world
+        .patch(WEB, json!({ "metadata": { "annotations": { (RESTARTED_AT): "2027-01-15T08:00:00Z" } } }))
+        .await;
     eventually("all are new", async || {
         let all = world.ready(WEB, 2).await;
         let fresh = all.iter().all(|instance| !before.contains(&instance.uid()));

@@ -19,9 +19,15 @@ async fn the_generation_is_that_of_the_projects_object() {
     assert_eq!(status.observed_generation, Some(41));
     assert_eq!(status.selector.unwrap(), "compute.datumapis.com/workload-deployment-name=web-main-dfw");
     assert_eq!(status.location.unwrap().name, "us-south");
-    assert_eq!((status.replicas, status.current_replicas, status.desired_replicas), (Some(1), Some(1), Some(1)));
+    assert_eq!(
+        (status.replicas, status.current_replicas, status.desired_replicas),
+        (Some(1), Some(1), Some(1))
+    );
     let available = c::find(&status.conditions, c::AVAILABLE).unwrap();
-    assert_eq!((available.reason.as_str(), available.observed_generation), (c::STABLE_INSTANCE_FOUND, Some(41)));
+    assert_eq!(
+        (available.reason.as_str(), available.observed_generation),
+        (c::STABLE_INSTANCE_FOUND, Some(41))
+    );
     assert!(c::is_true(&status.conditions, c::NETWORK_READY));
 
     world.patch(WEB, json!({ "metadata": { "annotations": { (UPSTREAM_GENERATION): "42" } } })).await;

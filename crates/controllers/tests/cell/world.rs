@@ -125,7 +125,8 @@ impl World {
         });
         let client = async |plane: &str, groups: &[&str], rules: Vec<PolicyRule>| {
             let name = PlaneName::new(plane).unwrap();
-            let template = server.template(&definitions(groups, options.lax && plane == "cell")).await.unwrap();
+            let template =
+                server.template(&definitions(groups, options.lax && plane == "cell")).await.unwrap();
             server.create_plane(name.clone(), &template).await.unwrap();
             let client = Client::new(server.service(&name, Identity::superuser("test")), "default");
             grant(&client, rules).await;
@@ -237,7 +238,8 @@ impl World {
     /// A counter or gauge of the process.
     pub fn metric(&self, line: &str) -> Option<i64> {
         let text = self.runtime.metrics().encode();
-        let found = text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' ').map(str::to_owned));
+        let found =
+            text.lines().find_map(|found| found.strip_prefix(line)?.strip_prefix(' ').map(str::to_owned));
         found.and_then(|value| value.parse().ok())
     }
 

@@ -113,9 +113,8 @@ pub fn read<'a>(
 /// Whether the ledger has denied a claim. That is final, and what it has granted of it still counts: the claim has to go.
 pub fn is_denied(claim: &ResourceClaim) -> bool {
     let conditions = claim.status.as_ref().map_or(&[][..], |status| &status.conditions);
-    c::find(conditions, ledger::CONDITION_GRANTED).is_some_and(|said| {
-        Status::of(said) == Status::False && said.reason == ledger::REASON_QUOTA_EXCEEDED
-    })
+    c::find(conditions, ledger::CONDITION_GRANTED)
+        .is_some_and(|said| Status::of(said) == Status::False && said.reason == ledger::REASON_QUOTA_EXCEEDED)
 }
 
 /// Whether the ledger has granted a claim: when it goes, others can have what it took.

@@ -7,8 +7,8 @@ use compute_api::compute::{Instance, WorkloadDeployment, gates};
 use compute_api::k8s::ObjectMeta;
 use compute_core::meta;
 use compute_core::planner::{self, Action, Options, Step, Why};
-use compute_runtime::write::{Error, MetadataPatch, Part, Target};
 use compute_runtime::Key;
+use compute_runtime::write::{Error, MetadataPatch, Part, Target};
 use futures::{StreamExt as _, stream};
 use kube::Api;
 use kube::api::PropagationPolicy;
@@ -75,10 +75,10 @@ impl Deployments {
         actions: Vec<Action>,
     ) -> anyhow::Result<()> {
         for action in &actions {
-            let matter = format!("name of {}", action.instance);
-            if action.why == Why::Foreign {
-                let message = format!("{}: {}", action.instance, action.why);
-                self.told.warn(&self.cell.recorder, (key, deployment), (&matter, "InstanceNameTaken"), message);
+            match action.why {
+                Why::Foreign => self.warn_of_foreign(key, deployment, &action.instance),
+                Why::Missing => self.told.settled(key, &matter_of(&action.instance)),
+                _ => {}
             }
         }
         let changes: Vec<_> = actions.into_iter().filter(Action::is_change).collect();
@@ -97,7 +97,9 @@ impl Deployments {
             Step::Wait => Ok(()),
             Step::Create(instance) => {
                 tracing::debug!(%key, instance = name, %why, "creating an instance");
-                self.create(key, deployment, &api, &instance).await.with_context(|| format!("creating {name}"))
+                self.create(key, deployment, &api, &instance)
+                    .await
+                    .with_context(|| format!("creating {name}"))
             }
             Step::Delete { uid, resource_version } => {
                 tracing::debug!(%key, instance = name, %why, "deleting an instance");
@@ -134,7 +136,9 @@ impl Deployments {
                 self.pending.created(&self.instances, created);
                 return Ok(());
             }
-            Err(Error::AlreadyExists(_)) => self.writer.request(api.get(meta::name(&instance.metadata))).await,
+            Err(Error::AlreadyExists(_)) => {
+                self.writer.request(api.get(meta::name(&instance.metadata))).await
+            }
             Err(error) => return Err(error.into()),
         };
         // The cache is behind: whose it is, the server knows.
@@ -145,12 +149,19 @@ impl Deployments {
         if meta::is_controlled_by(&held.metadata, meta::uid(&deployment.metadata)) {
             self.pending.created(&self.instances, held);
         } else {
-            let name = meta::name(&held.metadata);
-            let message = format!("{name}: {}", Why::Foreign);
-            let matter = format!("name of {name}");
-            self.told.warn(&self.cell.recorder, (key, deployment), (&matter, "InstanceNameTaken"), message);
+            self.warn_of_foreign(key, deployment, meta::name(&held.metadata));
         }
         Ok(())
+    }
+
+    /// An instance that is not the deployment's, or that cannot be read, has the name of one that it wants.
+    fn warn_of_foreign(&self, key: &Key, deployment: &WorkloadDeployment, name: &str) {
+        let message = match self.instances.is_unreadable(&key.namespace, name) {
+            true => format!("{name}: there is an instance of that name that cannot be read"),
+            false => format!("{name}: {}", Why::Foreign),
+        };
+        let matter = matter_of(name);
+        self.told.warn(&self.cell.recorder, (key, deployment), (&matter, "InstanceNameTaken"), message);
     }
 
     /// Takes the `Network` gate out of every instance that has it.
@@ -177,8 +188,10 @@ impl Deployments {
         instance: Arc<Instance>,
     ) -> anyhow::Result<()> {
         let (api, gate) = (self.instance_api(deployment), ("name", gates::NETWORK));
-        let removed =
-            self.writer.remove_entry(&api, &*instance, Part::Main, "/spec/controller/schedulingGates", gate).await;
+        let removed = self
+            .writer
+            .remove_entry(&api, &*instance, Part::Main, "/spec/controller/schedulingGates", gate)
+            .await;
         let written = unless_outdated(removed)
             .with_context(|| format!("opening the network gate of {}", meta::name(&instance.metadata)))?;
         if let Some(after) = written.flatten() {
@@ -186,4 +199,9 @@ impl Deployments {
         }
         Ok(())
     }
+}
+
+/// What people are told about the name of an instance.
+fn matter_of(instance: &str) -> String {
+    format!("name of {instance}")
 }

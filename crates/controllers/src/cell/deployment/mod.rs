@@ -87,9 +87,8 @@ impl Deployments {
     }
 
     fn watch(&self, queue: &Queue) -> Vec<Subscription> {
-        let own = queue.watch(&self.deployments, |change| {
-            Some(keys::key(&change.name.namespace, &change.name.name))
-        });
+        let own = queue
+            .watch(&self.deployments, |change| Some(keys::key(&change.name.namespace, &change.name.name)));
         let (pending, latest) = (self.pending.clone(), self.latest_instances.clone());
         let instances = queue.watch(&self.instances, move |change| {
             for instance in change.versions() {
@@ -112,6 +111,7 @@ impl Deployments {
 fn of_instance(change: &Change<Instance>) -> Vec<Key> {
     let namespace = &change.name.namespace;
     let slot = names::split_instance_name(&change.name.name).map(|(deployment, _)| deployment);
-    let owner = change.latest().and_then(|instance| deployment_name(instance)).filter(|name| slot != Some(*name));
+    let owner =
+        change.latest().and_then(|instance| deployment_name(instance)).filter(|name| slot != Some(*name));
     slot.into_iter().chain(owner).map(|name| keys::key(namespace, name)).collect()
 }

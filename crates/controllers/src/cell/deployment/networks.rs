@@ -68,9 +68,8 @@ impl Networks {
             named.map(|name| keys::key(&change.name.namespace, name))
         });
         let bound = self.bindings.clone();
-        let contexts = queue.watch(&self.contexts, move |change| {
-            users(&bound, &change.name.namespace, &change.name.name)
-        });
+        let contexts = queue
+            .watch(&self.contexts, move |change| users(&bound, &change.name.namespace, &change.name.name));
         let bound = self.bindings.clone();
         let claims = queue.watch(&self.claims, move |change| {
             let context = change.latest().map(|claim| claim.spec.network_context.name.clone());

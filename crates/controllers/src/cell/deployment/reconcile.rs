@@ -35,7 +35,8 @@ impl Reconciler for Deployments {
             return self.let_go(key, &deployment).await;
         }
         // No instance is made before the deployment waits for it.
-        let held = self.writer.add_finalizer(&self.api(key), &*deployment, finalizers::WORKLOAD_DEPLOYMENT).await;
+        let held =
+            self.writer.add_finalizer(&self.api(key), &*deployment, finalizers::WORKLOAD_DEPLOYMENT).await;
         let deployment = match unless_outdated(held).context("holding the deployment")? {
             None => return Ok(Next::Done),
             Some(None) => deployment,

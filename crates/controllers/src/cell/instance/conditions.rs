@@ -48,8 +48,10 @@ impl Instances {
     /// Tells people when an instance gets into trouble, and not while it stays there.
     fn tell_trouble(&self, before: &Instance, own: &[Condition]) {
         let stored = before.status.as_ref().map_or(&[][..], |status| &status.conditions);
-        let reason = |conditions: &[Condition]| c::find(conditions, c::READY).map(|ready| ready.reason.clone());
-        let Some(ready) = c::find(own, c::READY).filter(|ready| TROUBLE.contains(&ready.reason.as_str())) else {
+        let reason =
+            |conditions: &[Condition]| c::find(conditions, c::READY).map(|ready| ready.reason.clone());
+        let Some(ready) = c::find(own, c::READY).filter(|ready| TROUBLE.contains(&ready.reason.as_str()))
+        else {
             return;
         };
         if reason(stored).as_ref() != Some(&ready.reason) {

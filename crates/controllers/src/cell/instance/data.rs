@@ -46,7 +46,9 @@ impl Companions {
         };
         let (of_config_map, of_secret) = (users(), users());
         [
-            queue.watch(&self.config_maps, move |change| of_config_map(&change.name.namespace, &change.name.name)),
+            queue.watch(&self.config_maps, move |change| {
+                of_config_map(&change.name.namespace, &change.name.name)
+            }),
             queue.watch(&self.secrets, move |change| of_secret(&change.name.namespace, &change.name.name)),
         ]
     }
@@ -66,7 +68,8 @@ impl Companions {
     }
 
     fn present(&self, namespace: &str) -> BTreeSet<String> {
-        let config_maps = self.config_maps.in_namespace(namespace).into_iter().map(|one| one.metadata.clone());
+        let config_maps =
+            self.config_maps.in_namespace(namespace).into_iter().map(|one| one.metadata.clone());
         let secrets = self.secrets.in_namespace(namespace).into_iter().map(|one| one.metadata.clone());
         let staying = config_maps.chain(secrets).filter(|metadata| !meta::is_being_deleted(metadata));
         staying.filter_map(|metadata| metadata.name).collect()

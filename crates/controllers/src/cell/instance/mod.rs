@@ -85,9 +85,8 @@ impl Instances {
     }
 
     fn watch(&self, queue: &Queue) -> Vec<Subscription> {
-        let own = queue.watch(&self.instances, |change| {
-            Some(keys::key(&change.name.namespace, &change.name.name))
-        });
+        let own =
+            queue.watch(&self.instances, |change| Some(keys::key(&change.name.namespace, &change.name.name)));
         let instances = self.instances.clone();
         let deployments = queue.watch(&self.deployments, move |change| {
             let uid = change.latest().filter(|_| matters(change)).map(|latest| meta::uid(&latest.metadata));

@@ -86,8 +86,10 @@ impl Instances {
             return Ok(Some(instance));
         }
         let entry = ("type", c::RUNNING_RETIRED);
-        let removed =
-            self.writer.remove_entry(&self.api(key), &*instance, Part::Status, "/status/conditions", entry).await;
+        let removed = self
+            .writer
+            .remove_entry(&self.api(key), &*instance, Part::Status, "/status/conditions", entry)
+            .await;
         self.written(key, instance, removed).context("taking out a retired condition")
     }
 

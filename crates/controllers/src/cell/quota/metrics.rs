@@ -23,8 +23,11 @@ impl Metrics {
     /// Those of the process.
     pub(super) fn of(registry: &Registry) -> Self {
         registry.shared(|registry| {
-            let metrics =
-                Self { enforced: Gauge::default(), failures: Family::default(), orphaned: Counter::default() };
+            let metrics = Self {
+                enforced: Gauge::default(),
+                failures: Family::default(),
+                orphaned: Counter::default(),
+            };
             registry.register(
                 "compute_quota_enforcement_enabled",
                 "Whether instances have to claim quota before they may run",

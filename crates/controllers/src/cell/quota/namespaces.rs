@@ -72,11 +72,17 @@ impl Namespaces {
             Err(error) => return Err(error),
         };
         let Some(upstream) = Upstream::of(&found.metadata) else {
-            let message = format!("Namespace {namespace} does not say which project and namespace it stands for");
+            let message =
+                format!("Namespace {namespace} does not say which project and namespace it stands for");
             return Ok(Stands::ForNothing(message));
         };
         let known = Known { uid: found.metadata.uid, upstream: upstream.clone() };
-        tracing::debug!(namespace, uid = known.uid, project = upstream.project, "learned what a namespace stands for");
+        tracing::debug!(
+            namespace,
+            uid = known.uid,
+            project = upstream.project,
+            "learned what a namespace stands for"
+        );
         self.known.lock().insert(namespace.to_owned(), known);
         Ok(Stands::For(upstream))
     }

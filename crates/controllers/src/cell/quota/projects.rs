@@ -197,13 +197,15 @@ impl Project {
     /// What is known of an instance's claim without a request.
     pub(super) fn seen(&self, key: &Key, namespace: &str, name: &str, instance_uid: &str) -> Seen {
         let state = self.state.lock();
-        let watch = state.watch.as_ref().filter(|watch| watch.claims.is_synced() && watch.claims.is_connected());
+        let watch =
+            state.watch.as_ref().filter(|watch| watch.claims.is_synced() && watch.claims.is_connected());
         if let Some(claim) = watch.and_then(|watch| watch.claims.get(namespace, name)) {
             return Seen::Claim(claim);
         }
-        let made = state.made.get(key).filter(|(claim, _)| {
-            meta::label(&claim.metadata, labels::INSTANCE_UID) == Some(instance_uid)
-        });
+        let made = state
+            .made
+            .get(key)
+            .filter(|(claim, _)| meta::label(&claim.metadata, labels::INSTANCE_UID) == Some(instance_uid));
         match (made, watch) {
             (Some((claim, at)), _) if at.elapsed() < FRESH => Seen::Claim(claim.clone()),
             (_, Some(watch)) if watch.claims.is_unreadable(namespace, name) => Seen::Made,
@@ -239,9 +241,9 @@ impl Project {
         self.line.lock()
     }
 
-    /// The instance got its answer, or cannot get one: the next may claim.
-    pub(super) fn answered(&self, key: &Key) {
-        let next = self.line().answered(key, Instant::now());
+    /// The instance got its answer, or cannot get one for a while: the next may claim.
+    pub(super) fn answered(&self, key: &Key, pause: Duration) {
+        let next = self.line().answered(key, Instant::now(), pause);
         self.queue.add_all(next);
     }
 

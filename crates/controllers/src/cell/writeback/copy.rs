@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use compute_api::compute::{Instance, WorkloadDeployment};
 use compute_api::k8s::Resource as _;
 use compute_core::federation::Upstream;
-use compute_core::writeback::{self, Refusal, Step};
 use compute_core::meta;
+use compute_core::writeback::{self, Refusal, Step};
 use compute_runtime::controller::Error;
 use compute_runtime::write::Target;
 use compute_runtime::{Key, Next};
@@ -112,7 +112,8 @@ impl WriteBack {
         let Some(target) = Target::of(&*held) else { return Ok(Next::Done) };
         // Caches may be behind: what the server has now decides.
         let own: Api<Instance> = Api::namespaced(self.cell.plane.client().clone(), &key.namespace);
-        let there = self.writer.request(own.get_metadata_opt(&key.name)).await.context("looking for the instance")?;
+        let there =
+            self.writer.request(own.get_metadata_opt(&key.name)).await.context("looking for the instance")?;
         if there.is_some() {
             return Ok(Next::Done);
         }

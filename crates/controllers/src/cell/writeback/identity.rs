@@ -60,7 +60,8 @@ impl Identity {
         cluster_name: &str,
         on_confirmed: impl Fn() + Send + Sync + 'static,
     ) -> (Arc<Self>, [Subscription; 2]) {
-        let selector = Selector { fields: Some(format!("metadata.name={cluster_name}")), ..Selector::default() };
+        let selector =
+            Selector { fields: Some(format!("metadata.name={cluster_name}")), ..Selector::default() };
         let clusters: Cache<Cluster> = hub.cache_of(selector);
         let identity = Arc::new(Self {
             cluster_name: cluster_name.to_owned(),

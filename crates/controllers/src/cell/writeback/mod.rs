@@ -61,7 +61,10 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) -> Result<(), Closed> {
     let queue = Queue::new(hub.runtime(), NAME, Limits::default());
-    let sweep = { let (queue, key) = (queue.clone(), sweep_key(hub.id())); move || queue.add(key.clone()) };
+    let sweep = {
+        let (queue, key) = (queue.clone(), sweep_key(hub.id()));
+        move || queue.add(key.clone())
+    };
     let (identity, clusters) = Identity::watch(&hub, &cluster_name, sweep.clone());
     let write_back = WriteBack {
         instances: cell.plane.cache(),
