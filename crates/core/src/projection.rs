@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::{
     federation::Upstream,
     meta, reasons,
-    writeback::{object_differs, presentable},
+    writeback::{object_differs, presentable, status_differs},
 };
 
 /// How soon to look again for an owner that is not there yet.
@@ -124,7 +124,7 @@ pub fn decide(
         }
         Some(projected) => {
             let object = object_differs(projected, &wanted);
-            let status = wanted.status.is_some() && projected.status != wanted.status;
+            let status = status_differs(projected.status.as_ref(), wanted.status.as_ref());
             if !object && !status {
                 return Step::UpToDate;
             }

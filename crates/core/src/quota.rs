@@ -75,7 +75,7 @@ pub fn condition(outcome: &Outcome, stored: Option<&Condition>) -> Update {
         matches!(outcome, Outcome::NotClaimed | Outcome::NotEvaluated | Outcome::PredecessorLeaving);
     let stands = stored.filter(|stored| {
         matches!((Status::of(stored), stored.reason.as_str()), (Status::True, c::QUOTA_AVAILABLE))
-            || stored.reason == c::QUOTA_EXCEEDED
+            || matches!(stored.reason.as_str(), c::QUOTA_EXCEEDED | c::QUOTA_NO_BUDGET)
     });
     if let (true, Some(stored)) = (pending, stands) {
         return Update::new(c::QUOTA_GRANTED, Status::of(stored), &stored.reason, stored.message.as_str());

@@ -88,7 +88,7 @@ pub fn decide(
         return Ok(Step::Wait);
     }
     let object = object_differs(hub, &wanted);
-    let status = wanted.status.is_some() && hub.status != wanted.status;
+    let status = status_differs(hub.status.as_ref(), wanted.status.as_ref());
     if object || status {
         return Ok(Step::Write { copy: Box::new(wanted), object, status });
     }
@@ -102,6 +102,17 @@ pub(crate) fn object_differs(stored: &Instance, wanted: &Instance) -> bool {
         || !meta::covers(held.annotations.as_ref(), ours.annotations.as_ref())
         || !meta::owners_cover(held, ours)
         || stored.spec != wanted.spec
+}
+
+/// Whether applying the status `wanted` would change what is stored. Conditions are known by their type: servers keep
+/// them in an order of their own.
+pub(crate) fn status_differs(stored: Option<&InstanceStatus>, wanted: Option<&InstanceStatus>) -> bool {
+    let sorted = |status: &InstanceStatus| {
+        let mut status = status.clone();
+        status.conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
+        status
+    };
+    wanted.is_some() && stored.map(sorted) != wanted.map(sorted)
 }
 
 /// The status without what nobody may emit any more.

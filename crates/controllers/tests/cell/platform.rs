@@ -81,6 +81,15 @@ impl Platform {
         change(&mut self.settings.lock());
     }
 
+    /// Does nothing any more.
+    pub fn rest(&self) {
+        self.set(|settings| {
+            settings.provides = false;
+            settings.networks = Networks::Off;
+            settings.ledger = Ledger::Off;
+        });
+    }
+
     async fn work(&self) {
         let settings = self.settings.lock().clone();
         if settings.provides {

@@ -13,8 +13,13 @@ async fn an_unchanged_cell_is_silent() {
     let mut world = World::new().await;
     world.deploy(&parallel(deployment(WEB, 10))).await;
     world.ready(WEB, 10).await;
-    world.platform.set(|settings| settings.provides = false);
     world.settled().await;
+    for controller in ["workload-deployment", "instance", "writeback"] {
+        for result in ["error", "panic", "timeout"] {
+            assert_eq!(world.runtime.metrics().reconciles(controller, result), 0, "{controller}: {result}");
+        }
+    }
+    world.platform.rest();
     world.forget_requests();
     tokio::time::sleep(Duration::from_secs(1800)).await;
     assert_eq!(world.requests(), Vec::<String>::new());

@@ -284,3 +284,21 @@ async fn a_granted_claim_that_disappears_is_made_again() {
         "QuotaAvailable"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_holds_nothing_in_a_namespace_that_goes() {
+    let world = World::new().await;
+    world.deploy(&deployment(WEB, 1)).await;
+    world.ready(WEB, 1).await;
+    world.project_way.set(Mode::Answering(403));
+    world.scale(WEB, 0).await;
+    world.warned(FIRST, "QuotaReleaseFailed").await;
+    assert!(world.instances().get_opt(FIRST).await.unwrap().is_some(), "a refusal alone lets nothing go");
+    let api: kube::Api<compute_api::k8s::Namespace> = kube::Api::all(world.cell.clone());
+    api.delete(&namespace(), &DeleteParams::default()).await.unwrap();
+    eventually("the namespace goes", async || {
+        api.get_opt(&namespace()).await.unwrap().map_or(Ok(()), |_| Err("it is there"))
+    })
+    .await;
+    assert_eq!(world.metric("compute_quota_claim_orphaned_total"), Some(1));
+}

@@ -176,7 +176,11 @@ fn every_outcome_is_one_condition() {
 
 #[test]
 fn an_answer_stands_until_the_next() {
-    for (status, reason) in [(Status::True, c::QUOTA_AVAILABLE), (Status::False, c::QUOTA_EXCEEDED)] {
+    for (status, reason) in [
+        (Status::True, c::QUOTA_AVAILABLE),
+        (Status::False, c::QUOTA_EXCEEDED),
+        (Status::Unknown, c::QUOTA_NO_BUDGET),
+    ] {
         let stored = stored_condition(c::QUOTA_GRANTED, status, reason, "said");
         for outcome in [Outcome::NotClaimed, Outcome::NotEvaluated, Outcome::PredecessorLeaving] {
             let update = condition(&outcome, Some(&stored));

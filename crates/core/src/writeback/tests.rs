@@ -89,3 +89,13 @@ fn a_sweep_finds_this_cells_copies_that_nothing_stands_behind() {
     assert_eq!(names(sweep("cell-dfw", &copies, &cell)), ["a"]);
     assert_eq!(names(sweep("cell-dfw", copies.iter().rev(), &[])), ["a", "c"]);
 }
+
+#[test]
+fn the_order_of_conditions_is_nobodys_business() {
+    let cell = ready(instance(&deployment(1), 0));
+    let mut hub = stored_copy(&write(&cell, None).unwrap());
+    hub.status.as_mut().unwrap().conditions.reverse();
+    assert_eq!(write(&cell, Some(&hub)), Ok(Step::UpToDate));
+    hub.status.as_mut().unwrap().conditions.pop();
+    assert!(matches!(write(&cell, Some(&hub)), Ok(Step::Write { object: false, status: true, .. })));
+}

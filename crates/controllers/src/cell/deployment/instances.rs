@@ -75,15 +75,10 @@ impl Deployments {
         actions: Vec<Action>,
     ) -> anyhow::Result<()> {
         for action in &actions {
-            let matter = format!("name of {}", action.instance);
-            if action.why == Why::Foreign {
-                let message = format!("{}: {}", action.instance, action.why);
-                self.told.warn(
-                    &self.cell.recorder,
-                    (key, deployment),
-                    (&matter, "InstanceNameTaken"),
-                    message,
-                );
+            match action.why {
+                Why::Foreign => self.warn_of_foreign(key, deployment, &action.instance),
+                Why::Missing => self.told.settled(key, &matter_of(&action.instance)),
+                _ => {}
             }
         }
         let changes: Vec<_> = actions.into_iter().filter(Action::is_change).collect();
@@ -154,12 +149,19 @@ impl Deployments {
         if meta::is_controlled_by(&held.metadata, meta::uid(&deployment.metadata)) {
             self.pending.created(&self.instances, held);
         } else {
-            let name = meta::name(&held.metadata);
-            let message = format!("{name}: {}", Why::Foreign);
-            let matter = format!("name of {name}");
-            self.told.warn(&self.cell.recorder, (key, deployment), (&matter, "InstanceNameTaken"), message);
+            self.warn_of_foreign(key, deployment, meta::name(&held.metadata));
         }
         Ok(())
+    }
+
+    /// An instance that is not the deployment's, or that cannot be read, has the name of one that it wants.
+    fn warn_of_foreign(&self, key: &Key, deployment: &WorkloadDeployment, name: &str) {
+        let message = match self.instances.is_unreadable(&key.namespace, name) {
+            true => format!("{name}: there is an instance of that name that cannot be read"),
+            false => format!("{name}: {}", Why::Foreign),
+        };
+        let matter = matter_of(name);
+        self.told.warn(&self.cell.recorder, (key, deployment), (&matter, "InstanceNameTaken"), message);
     }
 
     /// Takes the `Network` gate out of every instance that has it.
@@ -197,4 +199,9 @@ impl Deployments {
         }
         Ok(())
     }
+}
+
+/// What people are told about the name of an instance.
+fn matter_of(instance: &str) -> String {
+    format!("name of {instance}")
 }

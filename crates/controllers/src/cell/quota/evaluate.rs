@@ -61,8 +61,7 @@ impl Ledger {
             self.metrics.failed(&reason);
         }
         if answer.again.is_none() && !matches!(answer.outcome, Outcome::Granted) {
-            let age = meta::created(&instance.metadata).duration_until(self.cell.runtime().clock().now());
-            answer = answer.after(pace::recheck(Duration::try_from(age).unwrap_or_default()));
+            answer = answer.after(self.recheck(instance));
         }
         tracing::debug!(%key, outcome = ?answer.outcome, again = ?answer.again, "quota was asked for");
         answer
@@ -103,19 +102,27 @@ impl Ledger {
         project.wait(key);
         let stored =
             instance.status.as_ref().and_then(|status| c::find(&status.conditions, c::QUOTA_GRANTED));
-        if stored.is_some_and(|stored| stored.reason == c::QUOTA_EXCEEDED) {
+        if stored
+            .is_some_and(|stored| matches!(stored.reason.as_str(), c::QUOTA_EXCEEDED | c::QUOTA_NO_BUDGET))
+        {
             project.line().was_denied(key, meta::created(&instance.metadata), Instant::now());
         }
         let ask = Ask { key, instance, upstream: &upstream, project: &project };
         let answer = self.find_claim(&ask).await;
-        let undecided = matches!(
-            answer.outcome,
-            Outcome::NotClaimed | Outcome::NotEvaluated | Outcome::PredecessorLeaving
-        );
-        if !undecided {
-            project.answered(key);
+        match answer.outcome {
+            // It waits in line, or for its predecessor.
+            Outcome::NotClaimed | Outcome::PredecessorLeaving => {}
+            Outcome::NotEvaluated => project.line().claims(key),
+            // After a denial its own pause counts.
+            _ => project.answered(key, answer.again.unwrap_or_else(|| self.recheck(instance))),
         }
         answer
+    }
+
+    /// How long until an instance is looked at again, by its age.
+    fn recheck(&self, instance: &Instance) -> Duration {
+        let age = meta::created(&instance.metadata).duration_until(self.cell.runtime().clock().now());
+        pace::recheck(Duration::try_from(age).unwrap_or_default())
     }
 
     /// Finds the instance's claim, or makes it.
@@ -180,10 +187,7 @@ impl Ledger {
                 let answer = Answer::new(outcome);
                 let patience = claim::undecided_for(held, now);
                 match (&answer.outcome, patience) {
-                    (Outcome::NotEvaluated, Some(left)) => {
-                        let age = meta::created(&instance.metadata).duration_until(now);
-                        answer.after(pace::recheck(Duration::try_from(age).unwrap_or_default())).after(left)
-                    }
+                    (Outcome::NotEvaluated, Some(left)) => answer.after(self.recheck(instance)).after(left),
                     _ => answer,
                 }
             }

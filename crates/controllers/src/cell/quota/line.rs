@@ -75,19 +75,31 @@ impl Line {
         self.denied.get(key).map(|denied| denied.due.saturating_duration_since(now))
     }
 
-    /// An instance has got its answer, or cannot get one. Who is to be woken.
-    pub(super) fn answered(&mut self, key: &Key, now: Instant) -> Option<Key> {
-        if self.turn.as_ref() != Some(key) {
-            return None;
+    /// An instance has a claim that is not answered yet: if nobody has the turn, it is that one's.
+    pub(super) fn claims(&mut self, key: &Key) {
+        if self.turn.is_none() && self.denied.contains_key(key) {
+            self.turn = Some(key.clone());
         }
-        self.turn = None;
-        self.next(now).filter(|next| next != key)
+    }
+
+    /// An instance has got its answer, or cannot get one; it does not stand in the way of others for `pause`. Who is to be woken.
+    pub(super) fn answered(&mut self, key: &Key, now: Instant, pause: Duration) -> Option<Key> {
+        let denied = self.denied.get_mut(key)?;
+        denied.due = denied.due.max(now + pause);
+        self.end_turn(key, now)
     }
 
     /// An instance does not wait any more: its claim is granted, or it is gone. Who is to be woken.
     pub(super) fn leave(&mut self, key: &Key, now: Instant) -> Option<Key> {
-        self.denied.remove(key);
-        self.answered(key, now)
+        self.denied.remove(key)?;
+        self.end_turn(key, now)
+    }
+
+    fn end_turn(&mut self, key: &Key, now: Instant) -> Option<Key> {
+        if self.turn.as_ref() == Some(key) {
+            self.turn = None;
+        }
+        if self.turn.is_some() { None } else { self.next(now) }
     }
 
     /// A claim of the project was released: everybody's wait is over. Who is to be woken.
@@ -130,13 +142,27 @@ mod tests {
         assert_eq!(line.take_turn(&old, later), Ok(()), "it keeps its turn");
         assert_eq!(line.take_turn(&new, later), Err(FALLBACK));
         line.denied(&old, at(1), Some("c3"), later, |denials| PAUSE * denials);
-        assert_eq!(line.answered(&old, later), Some(new.clone()));
+        assert_eq!(line.answered(&old, later, Duration::ZERO), Some(new.clone()));
         assert_eq!(line.take_turn(&new, later), Ok(()));
         assert_eq!(line.leave(&new, later), None, "nobody else is due");
         assert_eq!(line.wait(&old, later), Some(PAUSE * 2));
         assert_eq!(line.released(later), Some(old.clone()));
         assert_eq!(line.take_turn(&old, later), Ok(()));
         assert_eq!(line.leave(&old, later), None);
+    }
+
+    #[test]
+    fn who_cannot_be_answered_does_not_stand_in_the_way() {
+        let (old, new, now) = (keys::key("ns", "z"), keys::key("ns", "a"), Instant::now());
+        let mut line = Line::default();
+        line.was_denied(&old, at(1), now);
+        line.was_denied(&new, at(2), now);
+        line.claims(&old);
+        assert_eq!(line.take_turn(&new, now), Err(FALLBACK));
+        assert_eq!(line.answered(&old, now, PAUSE), Some(new.clone()));
+        assert_eq!(line.take_turn(&new, now), Ok(()));
+        assert_eq!(line.take_turn(&old, now), Err(PAUSE));
+        assert_eq!(line.leave(&new, now + PAUSE), Some(old));
     }
 
     #[test]

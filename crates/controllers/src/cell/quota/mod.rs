@@ -49,7 +49,7 @@ pub(super) enum Quota {
     /// There is none.
     Disabled,
     /// Projects have ledgers.
-    Enforced(Ledger),
+    Enforced(Box<Ledger>),
 }
 
 /// The ledgers of projects, as one cell uses them.
@@ -71,14 +71,14 @@ impl Quota {
             tracing::error!(cell = %cell.id(), "quota is not configured: every instance may run");
             return Self::Disabled;
         };
-        Self::Enforced(Ledger {
+        Self::Enforced(Box::new(Ledger {
             cell: cell.clone(),
             namespaces: Namespaces::new(cell, project),
             projects: Projects::new(cell.runtime(), connect, &source_cluster, queue),
             source_cluster,
             claims: Claims::new(),
             metrics,
-        })
+        }))
     }
 
     /// Asks for an instance, and says how that ended.

@@ -241,9 +241,9 @@ impl Project {
         self.line.lock()
     }
 
-    /// The instance got its answer, or cannot get one: the next may claim.
-    pub(super) fn answered(&self, key: &Key) {
-        let next = self.line().answered(key, Instant::now());
+    /// The instance got its answer, or cannot get one for a while: the next may claim.
+    pub(super) fn answered(&self, key: &Key, pause: Duration) {
+        let next = self.line().answered(key, Instant::now(), pause);
         self.queue.add_all(next);
     }
 
