@@ -1,8 +1,8 @@
 //! The controllers that serve one cell.
 //!
-//! [`deployment`] turns deployments into instances and reports on them; [`instance`] claims quota, waits for data, opens gates and says
-//! how an instance is; [`writeback`] keeps the hub's copies of instances. What they share is small: [`latest`] knows our own writes
-//! before caches do, [`told`] keeps events from being repeated, [`indexes`] finds objects, [`keys`] names work.
+//! `deployment` turns deployments into instances and reports on them; `instance` claims quota, waits for data, opens gates and says
+//! how an instance is; `writeback` keeps the hub's copies of instances. What they share is small: `latest` knows our own writes
+//! before caches do, `told` keeps events from being repeated, `indexes` finds objects, `keys` names work.
 
 mod deployment;
 mod indexes;

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::faults::Mode;
 use super::objects::{WEB, create_cluster, deployment, gates, is_ready};
 use super::platform::{Ledger, Networks};
-use super::world::{CLUSTER, Shape, World, eventually, namespace};
+use super::world::{CLUSTER, Shape, World, eventually};
 
 const FIRST: &str = "web-main-dfw-0";
 
@@ -162,5 +162,4 @@ async fn a_cell_that_the_hub_does_not_know_writes_nothing() {
     copy_equals(&world, FIRST).await;
     copy_gone(&world, "old-main-dfw-0").await;
     assert_eq!(world.metric(&format!("compute_writeback_enabled{{cluster=\"{CLUSTER}\"}}")), Some(1));
-    let _ = namespace();
 }
