@@ -2,11 +2,11 @@
 //!
 //! | controller | keys | what it keeps |
 //! | --- | --- | --- |
-//! | [`workload`] | a project's Workloads | one deployment per placement and city; the Workload's status |
-//! | [`federator`] | a project's deployments; hub namespace and city; hub namespaces | hub namespaces, copies and policies; the status of deployments |
-//! | [`projector`] | instances, of the hub and of projects | the projections of hub instances in their projects |
+//! | `workload` | a project's Workloads | one deployment per placement and city; the Workload's status |
+//! | `federator` | a project's deployments; hub namespace and city; hub namespaces | hub namespaces, copies and policies; the status of deployments |
+//! | `projector` | instances, of the hub and of projects | the projections of hub instances in their projects |
 //!
-//! What they see of all planes is in [`view`]. In direct mode there is no hub: the first of them runs alone.
+//! What they see of all planes is in `view`. In direct mode there is no hub: the first of them runs alone.
 
 mod federator;
 mod projector;

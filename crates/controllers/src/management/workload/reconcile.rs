@@ -45,7 +45,7 @@ impl Reconciler for WorkloadReconciler {
     async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
         let Some(project) = self.view.project(&key.plane) else { return Ok(Next::Done) };
         // What is missing here comes again when it is complete.
-        if !project.deployments.is_connected() {
+        if !project.workloads.is_connected() || !project.deployments.is_connected() {
             return Ok(Next::Done);
         }
         let Some(workload) = project.workloads.get(&key.namespace, &key.name) else { return Ok(Next::Done) };
