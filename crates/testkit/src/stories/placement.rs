@@ -100,7 +100,7 @@ pub async fn city_that_is_not_offered(stack: &impl Stack) {
     eventually("one city of two is ready", async || {
         let status = view.mine::<Workload>().get("web").await.unwrap().status.unwrap_or_default();
         let said =
-            c::find(&status.placements.first().map_or(&[][..], |p| &p.conditions), c::LOCATIONS_AVAILABLE)
+            c::find(status.placements.first().map_or(&[][..], |p| &p.conditions), c::LOCATIONS_AVAILABLE)
                 .filter(|said| said.message.contains("ATLANTIS") && said.reason == c::LOCATION_UNAVAILABLE);
         let counts = (status.ready_replicas, status.desired_replicas);
         if counts == (Some(1), Some(2)) && said.is_some() { Ok(()) } else { Err(format!("{status:?}")) }
