@@ -175,7 +175,7 @@ async fn a_watch_is_recorded_when_it_starts_and_when_it_ends() {
     )
     .await;
     recorder.take();
-    while frames.next().await.is_some_and(|frame| frame.unwrap() != "}\n") {}
+    while frames.next().await.is_some_and(|frame| !frame.unwrap().ends_with(b"}\n")) {}
     assert!(recorder.take().is_empty());
     drop(frames);
     let ended = recorder.take();

@@ -1,7 +1,7 @@
 //! Watch events as bytes on the wire.
 //!
-//! A plain event is three pieces, two constant and one the stored bytes themselves: however many watchers
-//! there are, an object is encoded once.
+//! A change is encoded once for all who watch it, and goes out as one piece. An object that a watch starts with is three pieces, two constant
+//! and one the stored bytes themselves, so that a watch that starts copies nothing.
 
 use std::sync::Arc;
 
@@ -11,12 +11,26 @@ use serde_json::{Value, json};
 
 use super::negotiate::Shape;
 use super::respond::serialise;
-use crate::store::Object;
+use crate::store::{Change, Object};
 use crate::table::{IncludeObject, partial_object_metadata};
-use crate::verbs::watch::{Gone, WatchEvent};
+use crate::verbs::watch::WatchEvent;
 use crate::verbs::{Served, Target};
 
+const ADDED: &[u8] = b"{\"type\":\"ADDED\",\"object\":";
+const MODIFIED: &[u8] = b"{\"type\":\"MODIFIED\",\"object\":";
+const DELETED: &[u8] = b"{\"type\":\"DELETED\",\"object\":";
+const BOOKMARK: &[u8] = b"{\"type\":\"BOOKMARK\",\"object\":";
+const ERROR: &[u8] = b"{\"type\":\"ERROR\",\"object\":";
+const END: &[u8] = b"}\n";
 const INITIAL_END: &str = "k8s.io/initial-events-end";
+
+fn head(change: Change) -> &'static [u8] {
+    match change {
+        Change::Added => ADDED,
+        Change::Modified => MODIFIED,
+        Change::Deleted => DELETED,
+    }
+}
 
 /// Turns the events of one watch into bytes.
 pub(super) struct Encoder {
@@ -37,21 +51,23 @@ impl Encoder {
         mut self,
         events: impl Stream<Item = WatchEvent> + Send + 'static,
     ) -> impl Stream<Item = Bytes> + Send + 'static {
-        events.flat_map(move |event| futures::stream::iter(self.pieces(event)))
+        events.flat_map(move |event| futures::stream::iter(self.pieces(event).into_iter().flatten()))
     }
 
-    fn pieces(&mut self, event: WatchEvent) -> [Bytes; 3] {
-        const ADDED: &[u8] = b"{\"type\":\"ADDED\",\"object\":";
-        const MODIFIED: &[u8] = b"{\"type\":\"MODIFIED\",\"object\":";
-        const DELETED: &[u8] = b"{\"type\":\"DELETED\",\"object\":";
-        const BOOKMARK: &[u8] = b"{\"type\":\"BOOKMARK\",\"object\":";
-        const ERROR: &[u8] = b"{\"type\":\"ERROR\",\"object\":";
+    fn pieces(&mut self, event: WatchEvent) -> [Option<Bytes>; 3] {
         let (head, object) = match event {
+            WatchEvent::Whole(event) => {
+                let head = head(event.change);
+                if self.shape == Shape::Plain && self.target.resource.is_storage_version() {
+                    let line = || [head, &event.object.bytes, END].concat().into();
+                    return [Some(event.line(line)), None, None];
+                }
+                (head, self.stored(&event.object))
+            }
             WatchEvent::Added(object) => (ADDED, self.stored(&object)),
-            WatchEvent::Modified(object) => (MODIFIED, self.stored(&object)),
-            WatchEvent::Deleted(Gone::Deleted(object)) => (DELETED, self.stored(&object)),
-            WatchEvent::Deleted(gone) => {
-                let mut value = gone.value();
+            WatchEvent::Left(object, revision) => {
+                let mut value = object.value();
+                value["metadata"]["resourceVersion"] = Value::String(revision.to_string());
                 self.target.resource.serve(&mut value);
                 (DELETED, self.value(&value))
             }
@@ -60,7 +76,7 @@ impl Encoder {
             }
             WatchEvent::Error(error) => (ERROR, serialise(&error.to_status())),
         };
-        [Bytes::from_static(head), object, Bytes::from_static(b"}\n")]
+        [Some(Bytes::from_static(head)), Some(object), Some(Bytes::from_static(END))]
     }
 
     fn stored(&mut self, object: &Arc<Object>) -> Bytes {

@@ -401,6 +401,27 @@ async fn each_limit_holds_and_those_with_few_requests_pass() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_had_to_wait_is_let_in_at_a_measured_pace() {
+    let gate = Arc::new(gate());
+    let begin = Instant::now();
+    let held: Vec<_> = (0..2).map(|_| hanging(&gate, plane(0), Identity::user("a"))).collect();
+    tokio::task::yield_now().await;
+    let waits = tokio::spawn({
+        let gate = gate.clone();
+        async move { gate.request(&plane(0), &Identity::user("a"), async { Ok(Instant::now()) }).await }
+    });
+    tokio::task::yield_now().await;
+    for task in held {
+        task.abort();
+        let _ = task.await;
+    }
+    let let_in = waits.await.unwrap().unwrap();
+    assert!(let_in - begin >= Limits::default().pause);
+    let at_once = gate.request(&plane(0), &Identity::user("a"), async { Ok(Instant::now()) }).await.unwrap();
+    assert_eq!(at_once, let_in, "whoever finds a place does not wait");
+}
+
 #[test]
 fn watches_are_counted_while_they_are_open() {
     let gate = gate();

@@ -8,6 +8,7 @@ use super::Writer;
 use super::compare::compare;
 use super::entry::{ManagedEntry, Operation};
 use super::quick;
+use super::set::FieldSet;
 use super::shape::Shape;
 use crate::schema::Schema;
 
@@ -42,7 +43,7 @@ pub fn update(live: Option<&Value>, new: &mut Value, schema: &Schema, writer: Wr
     let changes = compare(live.unwrap_or(&Value::Null), new, schema);
     let is_empty = changes.is_empty();
     let (written, removed) = changes.written();
-    let mut entries = match base {
+    let entries = match base {
         Base::Stored(raw) if is_empty => {
             set_managed_fields(new, Some(raw));
             return;
@@ -57,26 +58,37 @@ pub fn update(live: Option<&Value>, new: &mut Value, schema: &Schema, writer: Wr
         Base::Sent(entries) => entries,
         Base::Nothing => Vec::new(),
     };
-    if !is_empty {
+    set_managed_fields(new, by_sets(entries, written, &removed, schema, &writer).map(Cow::Owned));
+}
+
+/// The entries after a write that gave these paths a value and removed those.
+pub(super) fn by_sets(
+    mut entries: Vec<ManagedEntry>,
+    written: FieldSet,
+    removed: &FieldSet,
+    schema: &Schema,
+    writer: &Writer<'_>,
+) -> Option<Value> {
+    if !written.is_empty() || !removed.is_empty() {
         for entry in &mut entries {
             Shape::root(schema).reconcile(&mut entry.fields);
-            entry.fields.subtract(&removed);
+            entry.fields.subtract(removed);
             // The writer's own fields come back with the union below.
             entry.fields.subtract(&written);
         }
-        if !written.is_empty() {
-            match entries.iter_mut().find(|entry| entry.is_of(&writer, Operation::Update)) {
-                Some(own) => {
-                    own.fields.union(written);
-                    own.time = Some(writer.now.to_owned());
-                }
-                None => entries.push(ManagedEntry::of(&writer, Operation::Update, written)),
+    }
+    if !written.is_empty() {
+        match entries.iter_mut().find(|entry| entry.is_of(writer, Operation::Update)) {
+            Some(own) => {
+                own.fields.union(written);
+                own.time = Some(writer.now.to_owned());
             }
+            None => entries.push(ManagedEntry::of(writer, Operation::Update, written)),
         }
     }
     entries.retain(|entry| !entry.fields.is_empty());
     ManagedEntry::cap(&mut entries);
-    set_managed_fields(new, ManagedEntry::write_all(entries).map(Cow::Owned));
+    ManagedEntry::write_all(entries)
 }
 
 /// Takes ownership of what the object does not have away from everybody: what was applied but is not kept.

@@ -286,7 +286,7 @@ impl PlaneStore {
             if let Some(object) = &object {
                 add_owners(&mut state.dependents, &resource, object);
             }
-            table.restore(key, object);
+            table.restore(&key, object);
         }
         Ok(())
     }

@@ -136,8 +136,9 @@ impl Draft {
 
     pub(super) fn at(self, revision: u64) -> Arc<Object> {
         let digits = revision.to_string();
-        let mut bytes = self.head;
-        bytes.reserve_exact(digits.len() + self.tail.len());
+        // Made anew to the byte: it stays for as long as the object does.
+        let mut bytes = Vec::with_capacity(self.head.len() + digits.len() + self.tail.len());
+        bytes.extend_from_slice(&self.head);
         bytes.extend_from_slice(digits.as_bytes());
         bytes.extend_from_slice(&self.tail);
         Arc::new(Object { meta: self.meta, revision, bytes: bytes.into() })

@@ -3,9 +3,14 @@
 //! Guarantees: objects are sorted by namespace and name; history is in revision order and bounded in entries
 //! and bytes; a past revision inside the window can be rebuilt exactly, so that paged lists are consistent.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::object::{Object, ObjectKey};
 
@@ -35,9 +40,17 @@ pub struct Event {
     pub object: Arc<Object>,
     /// The object before the change.
     pub before: Option<Arc<Object>>,
+    /// The change as watchers get it, while it is the newest of its resource.
+    line: Mutex<Option<Bytes>>,
 }
 
 impl Event {
+    /// The change as most watchers get it, made by `encode` for the first of them. All watchers of a resource are told of the newest change,
+    /// and few of an older one, so only the newest is kept.
+    pub fn line(&self, encode: impl FnOnce() -> Bytes) -> Bytes {
+        self.line.lock().get_or_insert_with(encode).clone()
+    }
+
     /// The revision of the change.
     pub fn revision(&self) -> u64 {
         self.object.revision
@@ -67,10 +80,40 @@ pub struct Page<'a> {
     pub limit: usize,
 }
 
+/// An object in its place among others: an object has its own key, so a table keeps no second one.
+#[derive(Clone, Debug)]
+struct Keyed(Arc<Object>);
+
+impl Borrow<ObjectKey> for Keyed {
+    fn borrow(&self) -> &ObjectKey {
+        &self.0.meta.key
+    }
+}
+
+impl PartialEq for Keyed {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Keyed {}
+
+impl PartialOrd for Keyed {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Keyed {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.meta.key.cmp(&other.0.meta.key)
+    }
+}
+
 /// The objects of one resource in one plane. Cloning shares the objects.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
-    objects: BTreeMap<ObjectKey, Arc<Object>>,
+    objects: BTreeSet<Keyed>,
     history: VecDeque<Arc<Event>>,
     history_bytes: usize,
     /// Changes up to and including this revision are no longer in `history`.
@@ -79,7 +122,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn get(&self, key: &ObjectKey) -> Option<&Arc<Object>> {
-        self.objects.get(key)
+        self.objects.get(key).map(|Keyed(object)| object)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -103,7 +146,7 @@ impl Table {
         };
         self.objects
             .range((from, Bound::Unbounded))
-            .map(|(_, object)| object)
+            .map(|Keyed(object)| object)
             .take_while(move |object| namespace.is_none_or(|ns| *object.meta.key.namespace == *ns))
     }
 
@@ -169,18 +212,17 @@ impl Table {
     }
 
     /// Puts back an object that was found on disk, or (`None`) takes away the template's. There is no history of it.
-    pub(super) fn restore(&mut self, key: ObjectKey, object: Option<Arc<Object>>) {
+    pub(super) fn restore(&mut self, key: &ObjectKey, object: Option<Arc<Object>>) {
         match object {
-            Some(object) => self.objects.insert(key, object),
-            None => self.objects.remove(&key),
+            Some(object) => self.objects.replace(Keyed(object)).is_some(),
+            None => self.objects.remove(key),
         };
     }
 
     /// Replaces every object, and forgets the history up to `revision`.
     pub(super) fn rewrite(&mut self, revision: u64, change: impl Fn(&Object) -> Arc<Object>) {
-        for object in self.objects.values_mut() {
-            *object = change(object);
-        }
+        let before = std::mem::take(&mut self.objects);
+        self.objects = before.iter().map(|Keyed(object)| Keyed(change(object))).collect();
         self.history = VecDeque::new();
         self.history_bytes = 0;
         self.trimmed_to = revision;
@@ -188,16 +230,22 @@ impl Table {
 
     /// Puts (or, with `deleted`, removes) an object and records the change.
     pub(super) fn record(&mut self, object: Arc<Object>, deleted: bool) -> Arc<Event> {
-        let key = &object.meta.key;
-        let before =
-            if deleted { self.objects.remove(key) } else { self.objects.insert(key.clone(), object.clone()) };
+        let before = if deleted {
+            self.objects.take(&object.meta.key)
+        } else {
+            self.objects.replace(Keyed(object.clone()))
+        };
+        let before = before.map(|Keyed(object)| object);
         let change = match (deleted, &before) {
             (true, _) => Change::Deleted,
             (false, None) => Change::Added,
             (false, Some(_)) => Change::Modified,
         };
         self.history_bytes += object.bytes.len();
-        let event = Arc::new(Event { change, object, before });
+        let event = Arc::new(Event { change, object, before, line: Mutex::default() });
+        if let Some(former) = self.history.back() {
+            *former.line.lock() = None;
+        }
         self.history.push_back(event.clone());
         while self.history.len() > HISTORY_EVENTS
             || (self.history_bytes > HISTORY_BYTES && self.history.len() > 1)

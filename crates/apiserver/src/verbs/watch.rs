@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::Stream;
-use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use super::Target;
@@ -42,12 +41,12 @@ pub(crate) struct WatchOptions {
 /// One item of the stream.
 #[derive(Debug)]
 pub(crate) enum WatchEvent {
+    /// A change that looks as it is.
+    Whole(Arc<Event>),
     /// An object came into view.
     Added(Arc<Object>),
-    /// An object in view has changed.
-    Modified(Arc<Object>),
-    /// An object left the view; its last state in view, with the revision of its leaving.
-    Deleted(Gone),
+    /// An object left the view without being deleted: its state before, and the revision of the change.
+    Left(Arc<Object>, u64),
     /// Where the server is.
     Bookmark {
         /// Everything up to here has been sent.
@@ -57,29 +56,6 @@ pub(crate) enum WatchEvent {
     },
     /// The stream ends with an error.
     Error(ApiError),
-}
-
-/// An object that left the view.
-#[derive(Debug)]
-pub(crate) enum Gone {
-    /// Deleted: the object carries the revision already.
-    Deleted(Arc<Object>),
-    /// It no longer matches the selector: its state before, and the revision of the change.
-    Unmatched(Arc<Object>, u64),
-}
-
-impl Gone {
-    /// The object as the client gets it.
-    pub(crate) fn value(&self) -> Value {
-        match self {
-            Self::Deleted(object) => object.value(),
-            Self::Unmatched(object, revision) => {
-                let mut value = object.value();
-                value["metadata"]["resourceVersion"] = Value::String(revision.to_string());
-                value
-            }
-        }
-    }
 }
 
 struct Watch {
@@ -199,7 +175,7 @@ impl Watch {
     }
 
     /// What a change looks like through the namespace and the selector of this watch.
-    fn seen(&self, event: &Event) -> Option<WatchEvent> {
+    fn seen(&self, event: &Arc<Event>) -> Option<WatchEvent> {
         let namespace = self.options.namespace.as_deref();
         if namespace.is_some_and(|namespace| *namespace != *event.object.meta.key.namespace) {
             return None;
@@ -209,14 +185,13 @@ impl Watch {
         let after = (event.change != Change::Deleted && matches(&event.object)).then(|| event.object.clone());
         match (before, after) {
             (None, None) => None,
+            (None, Some(_)) if event.change == Change::Added => Some(WatchEvent::Whole(event.clone())),
             (None, Some(after)) => Some(WatchEvent::Added(after)),
-            (Some(_), Some(after)) => Some(WatchEvent::Modified(after)),
+            (Some(_), Some(_)) => Some(WatchEvent::Whole(event.clone())),
             (Some(_), None) if event.change == Change::Deleted && matches(&event.object) => {
-                Some(WatchEvent::Deleted(Gone::Deleted(event.object.clone())))
+                Some(WatchEvent::Whole(event.clone()))
             }
-            (Some(before), None) => {
-                Some(WatchEvent::Deleted(Gone::Unmatched(before.clone(), event.revision())))
-            }
+            (Some(before), None) => Some(WatchEvent::Left(before.clone(), event.revision())),
         }
     }
 }

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use super::super::shape::Shape;
-use super::super::{FieldSet, PathElement, compare, fields_of};
+use super::super::update::by_sets;
+use super::super::{FieldSet, PathElement, Writer, compare, fields_of};
 use super::{SCHEMA, by, entries, force, put, thing};
 
 /// One write.
@@ -181,8 +182,35 @@ fn field_set() -> impl Strategy<Value = FieldSet> {
     })
 }
 
+/// The entries after a put, by way of sets whatever it is.
+fn entries_by_sets(live: Option<&Value>, new: &Value, writer: Writer<'_>) -> Option<Value> {
+    let stored = live.map(entries).unwrap_or_default();
+    let (written, removed) = compare(live.unwrap_or(&Value::Null), new, &SCHEMA).written();
+    by_sets(stored, written, &removed, &SCHEMA, &writer)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn the_quick_way_comes_to_the_same(spec in spec(), writes in writes(), other in spec(), replicas in small()) {
+        let created = put(None, spec.clone(), by("m", 0));
+        let expected = entries_by_sets(None, &thing(spec), by("m", 0));
+        prop_assert_eq!(created["metadata"].get("managedFields"), expected.as_ref());
+        let live = writes.iter().enumerate().fold(created, |live, (at, write)| run(Some(live), write, at + 1).unwrap());
+        // Only a write that changes something goes either way; one field, which has often an owner already, and many.
+        let mut one = live["spec"].clone();
+        one["replicas"] = replicas;
+        for spec in [one, other] {
+            let by = by("m", 9);
+            let new = put(Some(&live), spec.clone(), by);
+            if compare(&live, &thing(spec.clone()), &SCHEMA).is_empty() || live["metadata"].get("managedFields").is_none() {
+                continue;
+            }
+            let expected = entries_by_sets(Some(&live), &thing(spec), by);
+            prop_assert_eq!(new["metadata"].get("managedFields"), expected.as_ref());
+        }
+    }
 
     #[test]
     fn fields_v1_round_trips(set in field_set()) {
