@@ -113,8 +113,8 @@ async fn cost_of_one_change(workloads: usize, each: i64) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_change_costs_the_same_among_ten_and_among_ten_thousand() {
+async fn one_change_costs_the_same_among_ten_and_among_a_thousand() {
     let few = cost_of_one_change(5, 1).await;
-    let many = cost_of_one_change(10, 500).await;
+    let many = cost_of_one_change(10, 50).await;
     assert_eq!(few.len(), many.len(), "{few:#?}\n{many:#?}");
 }
