@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use compute_api::conditions as c;
 use compute_api::milo::{CONDITION_READY, Project};
+use compute_api::networking::Location;
 use compute_apiserver::{ApiServer, Identity, PlaneName};
 use compute_controllers::{cell, management};
 use compute_platform::{locations, networks, projects, propagation, quota};
@@ -283,6 +284,25 @@ impl Platform {
             // A project may also have gone meanwhile.
             let _ = tokio::time::timeout(Duration::from_secs(1), changes.changed()).await;
         }
+    }
+
+    /// Waits until every cell knows where it is, which is the last thing that a new platform gets by itself.
+    ///
+    /// # Errors
+    ///
+    /// If a cell does not answer, or does not get to know it in time.
+    pub async fn until_cells_are_there(&self) -> Result<()> {
+        let began = Instant::now();
+        for city in self.cities() {
+            let locations: Api<Location> = Api::all(self.client(&planes::cell(city)?));
+            while locations.list(&ListParams::default()).await?.items.is_empty() {
+                if began.elapsed() > PATIENCE {
+                    bail!("the cell of {city} has no location within {} s", PATIENCE.as_secs());
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        }
+        Ok(())
     }
 
     /// Makes a project and waits until it is ready. One that is there already is taken as it is.

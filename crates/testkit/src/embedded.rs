@@ -52,6 +52,7 @@ impl Embedded {
         for worker in stack.platform.workers() {
             stack.start(&worker).await;
         }
+        stack.platform.until_cells_are_there().await.unwrap();
         stack
     }
 }

@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Tells the story to its end.
 pub(super) async fn tell(show: &mut Show, platform: &Platform, began: Instant) -> Result<()> {
     let cities = platform.cities().to_vec();
+    platform.until_cells_are_there().await?;
     let before = count(platform).await?;
     show.step("Start the platform");
     show.print(&format!("   planes: {}\n", names(&before)));
