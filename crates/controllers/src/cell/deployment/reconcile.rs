@@ -61,7 +61,8 @@ impl Deployments {
             None => (None, Ok(()), true),
             Some(networks) => {
                 let plan = networks.plan(deployment, location.as_ref());
-                let asked = self.ask_for_networks(networks, &plan).await.context("asking for networks");
+                let asked = self.set_up_networks(deployment, networks, &plan).await;
+                let asked = asked.context("setting up networks");
                 let ready = plan.is_ready();
                 (Some(plan.condition), asked, ready)
             }
