@@ -101,6 +101,13 @@ impl Quota {
         }
     }
 
+    /// Nothing is asked for the instance for now: it is leaving, or cannot be read. Others of its project do not wait for it.
+    pub(super) fn pause(&self, key: &Key) {
+        if let Self::Enforced(ledger) = self {
+            ledger.projects.pause(key);
+        }
+    }
+
     /// The instance is gone. `last` says that its namespace has no other.
     pub(super) fn forget(&self, key: &Key, last: bool) {
         if let Self::Enforced(ledger) = self {

@@ -84,6 +84,14 @@ impl Projects {
         Some(project.0.clone())
     }
 
+    /// Nothing is asked for the instance for now.
+    pub(super) fn pause(&self, key: &Key) {
+        if let Some(project) = self.of(key) {
+            project.settled(key);
+            project.leave_line(key);
+        }
+    }
+
     /// The instance is gone.
     pub(super) fn leave(&self, key: &Key) {
         let left = {
