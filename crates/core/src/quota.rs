@@ -59,10 +59,10 @@ pub enum Outcome {
         /// What it says.
         message: String,
     },
-    /// A claim of that name belongs to another cell and is left alone.
+    /// A claim of that name was not made by this cell and is left alone.
     HeldByOtherCell {
-        /// The cell.
-        source_cluster: String,
+        /// The cell that made it, if it says.
+        source_cluster: Option<String>,
     },
     /// A claim left by an earlier instance of that name goes first.
     PredecessorLeaving,
@@ -135,7 +135,10 @@ fn say(outcome: &Outcome) -> (Status, &'static str, String) {
         Outcome::HeldByOtherCell { source_cluster } => (
             Status::Unknown,
             c::PENDING_EVALUATION,
-            format!("A quota claim of that name belongs to cell {source_cluster}"),
+            match source_cluster {
+                Some(cell) => format!("A quota claim of that name belongs to cell {cell}"),
+                None => "A quota claim of that name was not made by this cell".to_owned(),
+            },
         ),
     }
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use compute_api::labels;
 use compute_api::quota::{RESOURCE_INSTANCES, RESOURCE_MEMORY, RESOURCE_VCPUS};
 use kube::ResourceExt as _;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use super::faults::Mode;
+use super::faults::{Mode, Watches};
 use super::objects::{WEB, condition, deployment, gates, is_ready, parallel};
 use super::platform::Ledger;
 use super::world::{CLUSTER, Shape, World, eventually, namespace, namespace_uid};
@@ -238,6 +238,90 @@ async fn a_claim_of_another_cell_is_never_touched() {
     world.scale(WEB, 0).await;
     world.gone(FIRST).await;
     assert_eq!(world.claims().get(CLAIM).await.unwrap().uid(), other.uid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_does_not_say_who_made_it_is_never_touched() {
+    let world = World::new().await;
+    let unlabelled = world.platform.foreign_claim(CLAIM, json!({})).await;
+    world.deploy(&deployment(WEB, 1)).await;
+    world.warned(FIRST, "QuotaClaimHeldByOtherCell").await;
+    world.scale(WEB, 0).await;
+    world.gone(FIRST).await;
+    assert_eq!(world.claims().get(CLAIM).await.unwrap().uid(), unlabelled.uid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_for_less_than_the_instance_needs_opens_no_gate() {
+    let world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Off);
+    world.project_way.set(Mode::Failing);
+    world.deploy(&deployment(WEB, 1)).await;
+    world.says(FIRST, "QuotaGranted", "QuotaBackendUnavailable").await;
+    let uid = world.instances().get(FIRST).await.unwrap().uid().unwrap();
+    // It asks for an instance, and for nothing that runs it.
+    let labels = json!({
+        (labels::SOURCE_CLUSTER): CLUSTER, (labels::INSTANCE_UID): uid, (labels::INSTANCE_NAMESPACE): namespace(),
+    });
+    let cheap = world.platform.foreign_claim(CLAIM, labels).await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(1000));
+    eventually("it is granted", async || {
+        let found = world.claims().get(CLAIM).await.unwrap().status.unwrap_or_default();
+        if found.observed_generation.is_some() { Ok(()) } else { Err("not yet") }
+    })
+    .await;
+    world.project_way.set(Mode::Good);
+    world.warned(FIRST, "QuotaMisconfigured").await;
+    world.ready(WEB, 1).await;
+    let claim = world.claims().get(CLAIM).await.unwrap();
+    assert_ne!(claim.uid(), cheap.uid());
+    assert_eq!(claim.spec.requests.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_of_a_successor_is_not_taken_for_a_leftover() {
+    let world = World::new().await;
+    world.project_way.set(Mode::Failing);
+    world.deploy(&deployment(WEB, 1)).await;
+    world.says(FIRST, "QuotaGranted", "QuotaBackendUnavailable").await;
+    // What the controllers know of the instance stays as it is, while the instance goes and another comes.
+    world.cell_way.set_watches(Watches::Silent("/instances"));
+    let mut instance = world.instances().get(FIRST).await.unwrap();
+    let free = json!({ "metadata": { "finalizers": null } });
+    world.instances().patch(FIRST, &PatchParams::default(), &Patch::Merge(free)).await.unwrap();
+    world.delete_instance(FIRST).await;
+    world.gone(FIRST).await;
+    (instance.metadata.uid, instance.metadata.resource_version) = (None, None);
+    let successor = world.instances().create(&PostParams::default(), &instance).await.unwrap();
+    let labels = json!({
+        (labels::SOURCE_CLUSTER): CLUSTER, (labels::INSTANCE_UID): successor.uid().unwrap(),
+        (labels::INSTANCE_NAMESPACE): namespace(),
+    });
+    let claim = world.platform.foreign_claim(CLAIM, labels).await;
+    world.project_way.set(Mode::Good);
+    eventually("the claim is looked at", async || {
+        let asked = world.project_way.take_asked();
+        if asked.iter().any(|asked| asked.starts_with("GET") && asked.ends_with(CLAIM)) { Ok(()) } else { Err("no") }
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(world.claims().get(CLAIM).await.unwrap().uid(), claim.uid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_held_on_its_way_out_does_not_keep_the_denied_waiting() {
+    let world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(0));
+    world.deploy(&parallel(deployment(WEB, 2))).await;
+    for name in [FIRST, "web-main-dfw-1"] {
+        world.says(name, "QuotaGranted", "QuotaExceeded").await;
+    }
+    // The oldest is deleted, and somebody does not let it go.
+    let hold = json!({ "metadata": { "finalizers": ["compute.datumapis.com/instance", "test.example.com/stuck"] } });
+    world.instances().patch(FIRST, &PatchParams::default(), &Patch::Merge(hold)).await.unwrap();
+    world.delete_instance(FIRST).await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(1));
+    world.says("web-main-dfw-1", "QuotaGranted", "QuotaAvailable").await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,8 @@ use compute_api::conditions::{self as c, Status};
 use compute_api::names;
 use compute_api::quota::ResourceClaim;
 use compute_core::quota::claim::{self, Claimant, Found};
-use compute_core::quota::{self, Outcome, pace, size};
+use compute_core::quota::size::{self, Size};
+use compute_core::quota::{self, Outcome, pace};
 use compute_core::{federation::Upstream, meta};
 use compute_runtime::Key;
 use tokio::time::Instant;
@@ -110,8 +111,8 @@ impl Ledger {
         let ask = Ask { key, instance, upstream: &upstream, project: &project };
         let answer = self.find_claim(&ask).await;
         match answer.outcome {
-            // It waits in line, or for its predecessor.
-            Outcome::NotClaimed | Outcome::PredecessorLeaving => {}
+            // It waits in line.
+            Outcome::NotClaimed => {}
             Outcome::NotEvaluated => project.line().claims(key),
             // After a denial its own pause counts.
             _ => project.answered(key, answer.again.unwrap_or_else(|| self.recheck(instance))),
@@ -148,12 +149,9 @@ impl Ledger {
 
     async fn make_claim(&self, ask: &Ask<'_>, name: &str) -> Answer {
         let Ask { key, instance, upstream, project } = ask;
-        let size = match size::of(&instance.spec) {
+        let size = match size_of(instance) {
             Ok(size) => size,
-            Err(error) => {
-                let message = format!("The size of the instance cannot be told: {error}");
-                return Answer::new(Outcome::Refused { message });
-            }
+            Err(refused) => return Answer::new(refused),
         };
         let wanted = claim::build(self.claimant(instance, upstream), size);
         match self.claims.create(project.client(), &wanted).await {
@@ -178,7 +176,11 @@ impl Ledger {
     async fn judge(&self, ask: &Ask<'_>, held: &ResourceClaim) -> Answer {
         let Ask { key, instance, upstream, project } = ask;
         let (claimant, now) = (self.claimant(instance, upstream), self.cell.runtime().clock().now());
-        match claim::read(held, claimant, [], now) {
+        let size = match size_of(instance) {
+            Ok(size) => size,
+            Err(refused) => return Answer::new(refused),
+        };
+        match claim::read(held, claimant, Some(size), [], now) {
             Found::Own(_) if claim::is_denied(held) => self.denied(ask, claimant, held).await,
             Found::Own(outcome) => {
                 if outcome == Outcome::Granted {
@@ -191,18 +193,34 @@ impl Ledger {
                     _ => answer,
                 }
             }
-            Found::Leftover { leaving, .. } => {
-                let answer = Answer::new(Outcome::PredecessorLeaving);
-                if leaving {
-                    return answer;
-                }
-                project.unmade(key);
-                match self.claims.delete(project.client(), held).await {
-                    Ok(()) => answer,
-                    Err(failure) => Answer::new(claim::failed(&failure)),
-                }
+            Found::Leftover { leaving: true, .. } => Answer::new(Outcome::PredecessorLeaving),
+            Found::Leftover { .. } => self.displace(ask, held, Outcome::PredecessorLeaving).await,
+            Found::Wrong => {
+                let message = "A quota claim of the instance's name asks for something else, and is replaced";
+                self.displace(ask, held, Outcome::Refused { message: message.to_owned() }).await
             }
-            Found::OtherCell { source_cluster } => Answer::new(Outcome::HeldByOtherCell { source_cluster }),
+            Found::Foreign { source_cluster } => Answer::new(Outcome::HeldByOtherCell { source_cluster }),
+        }
+    }
+
+    /// Deletes a claim that stands where the instance's own should. If what we know of the instance is old, the claim may be its successor's:
+    /// so the server is asked first.
+    async fn displace(&self, ask: &Ask<'_>, held: &ResourceClaim, outcome: Outcome) -> Answer {
+        let Ask { key, instance, project, .. } = ask;
+        let answer = Answer::new(outcome);
+        match self.is_still_there(instance).await {
+            Ok(true) => {}
+            // What became of it is about to be shown.
+            Ok(false) => return answer,
+            Err(error) => {
+                let error = anyhow::Error::new(error).context("looking whether the instance is still there");
+                return Answer { error: Some(error), ..answer };
+            }
+        }
+        project.unmade(key);
+        match self.claims.delete(project.client(), held).await {
+            Ok(()) => answer,
+            Err(failure) => Answer::new(claim::failed(&failure)),
         }
     }
 
@@ -210,8 +228,8 @@ impl Ledger {
     async fn denied(&self, ask: &Ask<'_>, claimant: Claimant<'_>, held: &ResourceClaim) -> Answer {
         let Ask { key, instance, project, .. } = ask;
         let buckets = self.claims.buckets(project.client(), project.name()).await;
-        let Found::Own(outcome) = claim::read(held, claimant, &buckets, self.cell.runtime().clock().now())
-        else {
+        let now = self.cell.runtime().clock().now();
+        let Found::Own(outcome) = claim::read(held, claimant, None, &buckets, now) else {
             return Answer::new(Outcome::NotClaimed);
         };
         let (now, chance) = (Instant::now(), self.chance());
@@ -241,6 +259,13 @@ impl Ledger {
         let bits = self.cell.runtime().random().next_u64() >> (u64::BITS - BITS);
         bits as f64 / (1_u64 << BITS) as f64
     }
+}
+
+/// What an instance takes, or what to say if that cannot be told.
+fn size_of(instance: &Instance) -> Result<Size, Outcome> {
+    size::of(&instance.spec).map_err(|error| Outcome::Refused {
+        message: format!("The size of the instance cannot be told: {error}"),
+    })
 }
 
 /// Whether an instance has its grant behind it: nothing is asked for it any more.
