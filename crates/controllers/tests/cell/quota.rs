@@ -386,3 +386,83 @@ async fn a_refusal_holds_nothing_in_a_namespace_that_goes() {
     .await;
     assert_eq!(world.metric("compute_quota_claim_orphaned_total"), Some(1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_disappeared_while_nobody_looked_is_made_again_and_answered() {
+    let mut world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(1));
+    world.deploy(&parallel(deployment(WEB, 1))).await;
+    world.ready(WEB, 1).await;
+    world.stop().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Off);
+    let lost = world.claims().get(CLAIM).await.unwrap().uid();
+    world.claims().delete(CLAIM, &DeleteParams::default()).await.unwrap();
+    world.start();
+    world.settled().await;
+    // Claims are watched as soon as another one waits.
+    world.scale(WEB, 2).await;
+    let again = eventually("another claim", async || {
+        let found = world.claims().get_opt(CLAIM).await.unwrap();
+        found.filter(|found| found.uid() != lost).ok_or("none")
+    })
+    .await;
+    // A denial of it is read: the claim goes, and is made again. The instance runs on.
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(0));
+    eventually("the denied claim goes", async || {
+        let found = world.claims().get_opt(CLAIM).await.unwrap();
+        if found.is_some_and(|found| found.uid() == again.uid()) { Err("it is there") } else { Ok(()) }
+    })
+    .await;
+    world.warned(FIRST, "QuotaExceeded").await;
+    let said = world.says(FIRST, "QuotaGranted", "QuotaAvailable").await;
+    assert_eq!(said.status, "True");
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(2));
+    world.ready(WEB, 2).await;
+    eventually("its claim is granted", async || {
+        let found = world.claims().get_opt(CLAIM).await.unwrap().and_then(|found| found.status);
+        let said = found.and_then(|status| status.conditions.into_iter().find(|one| one.type_ == "Granted"));
+        said.filter(|said| said.status == "True").ok_or("not yet")
+    })
+    .await;
+    world.settled().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ledger_that_hangs_does_not_delay_what_is_said_of_those_that_run() {
+    let world = World::new().await;
+    world.deploy(&parallel(deployment(WEB, 1))).await;
+    world.ready(WEB, 1).await;
+    world.project_way.set(Mode::Hanging);
+    world.scale(WEB, 20).await;
+    world.says("web-main-dfw-19", "QuotaGranted", "QuotaBackendUnavailable").await;
+    world.platform.set(|settings| settings.provides = false);
+    for round in 0..3 {
+        let (status, reason) = if round % 2 == 0 { ("False", "InstanceCrashing") } else { ("True", "InstanceAvailable") };
+        let said = json!({
+            "apiVersion": "compute.datumapis.com/v1alpha", "kind": "Instance",
+            "status": { "conditions": [{
+                "type": "Available", "status": status, "reason": reason, "message": "",
+                "lastTransitionTime": "2027-01-15T08:00:00Z",
+            }]},
+        });
+        let before = tokio::time::Instant::now();
+        let params = PatchParams::apply("test-provider").force();
+        world.instances().patch_status(FIRST, &params, &Patch::Apply(said)).await.unwrap();
+        eventually("it is said", async || {
+            let found = world.instances().get(FIRST).await.unwrap();
+            let ready = condition(&found, "Ready").unwrap().clone();
+            if (ready.status == "True") == (status == "True") { Ok(()) } else { Err(ready.reason) }
+        })
+        .await;
+        assert!(before.elapsed() < Duration::from_secs(8), "{:?}", before.elapsed());
+        tokio::time::sleep(Duration::from_secs(7)).await;
+    }
+    world.project_way.set(Mode::Good);
+    world.platform.set(|settings| settings.provides = true);
+    eventually("all have their quota", async || {
+        let all = world.all_instances().await;
+        let granted = all.iter().filter(|one| gates(one).is_empty()).count();
+        if granted == 20 { Ok(()) } else { Err(granted.to_string()) }
+    })
+    .await;
+}

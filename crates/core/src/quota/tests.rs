@@ -208,10 +208,32 @@ fn an_answer_stands_until_the_next() {
             let update = condition(&outcome, Some(&stored));
             assert_eq!((update.status, &*update.reason, &*update.message), (status, reason, "said"));
         }
-        assert_eq!(condition(&Outcome::NoBudget, Some(&stored)).reason, c::QUOTA_NO_BUDGET);
+        let answer = condition(&Outcome::NoBudget, Some(&stored)).reason;
+        assert_eq!(answer, if status == Status::True { c::QUOTA_AVAILABLE } else { c::QUOTA_NO_BUDGET });
     }
     let unsure = stored_condition(c::QUOTA_GRANTED, Status::Unknown, c::QUOTA_BACKEND_UNAVAILABLE, "");
     assert_eq!(condition(&Outcome::NotEvaluated, Some(&unsure)).reason, c::PENDING_EVALUATION);
+}
+
+#[test]
+fn a_grant_stands_whatever_becomes_of_its_claim() {
+    let said = String::new;
+    let granted = stored_condition(c::QUOTA_GRANTED, Status::True, c::QUOTA_AVAILABLE, "said");
+    for outcome in [
+        Outcome::Denied { message: said() },
+        Outcome::NoBudget,
+        Outcome::Unreachable { message: said() },
+        Outcome::Refused { message: said() },
+        Outcome::Invalid { message: said() },
+        Outcome::NamespaceNotFound,
+        Outcome::ProjectNotFound,
+        Outcome::ProjectUnresolvable { message: said() },
+        Outcome::HeldByOtherCell { source_cluster: None },
+    ] {
+        let update = condition(&outcome, Some(&granted));
+        assert_eq!((update.status, &*update.reason), (Status::True, c::QUOTA_AVAILABLE), "{outcome:?}");
+    }
+    assert_eq!(condition(&Outcome::Disabled, Some(&granted)).reason, c::QUOTA_DISABLED);
 }
 
 #[test]

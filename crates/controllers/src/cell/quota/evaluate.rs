@@ -53,10 +53,17 @@ struct Ask<'a> {
 
 impl Ledger {
     pub(super) async fn evaluate(&self, key: &Key, instance: &Instance) -> Answer {
-        if is_settled(instance) && !self.has_lost_claim(key, instance) {
+        if is_settled(instance) && !self.projects.has_lost(key) {
+            self.projects.settled(key);
             return Answer::new(Outcome::Granted);
         }
         let mut answer = self.ask(key, instance).await;
+        if answer.outcome == Outcome::Granted {
+            self.projects.granted(key);
+            if is_settled(instance) {
+                self.projects.settled(key);
+            }
+        }
         if quota::is_failure(&answer.outcome) {
             let reason = quota::condition(&answer.outcome, None).reason;
             self.metrics.failed(&reason);
@@ -66,14 +73,6 @@ impl Ledger {
         }
         tracing::debug!(%key, outcome = ?answer.outcome, again = ?answer.again, "quota was asked for");
         answer
-    }
-
-    /// Whether the claim of an instance that is past its gate has disappeared. Only seen while claims are watched anyway.
-    fn has_lost_claim(&self, key: &Key, instance: &Instance) -> bool {
-        let Some(project) = self.projects.of(key) else { return false };
-        project.settled(key);
-        let Some(upstream) = self.namespaces.known(&key.namespace) else { return false };
-        project.has_lost(&upstream.namespace, &names::claim_name(meta::name(&instance.metadata)))
     }
 
     async fn ask(&self, key: &Key, instance: &Instance) -> Answer {
@@ -87,7 +86,7 @@ impl Ledger {
                 return Answer { error: Some(error), ..Answer::new(Outcome::NotClaimed) };
             }
         };
-        let project = match self.projects.join(&upstream.project, key) {
+        let project = match self.projects.join(&upstream, key) {
             Ok(project) => project,
             Err(error) => {
                 tracing::warn!(
@@ -133,7 +132,7 @@ impl Ledger {
         let uid = meta::uid(&instance.metadata);
         match project.seen(key, &upstream.namespace, &name, uid) {
             Seen::Claim(claim) => return self.judge(ask, &claim).await,
-            Seen::Made => match self.claims.get(project.client(), &upstream.namespace, &name).await {
+            Seen::Made => match self.claims.get(project, &upstream.namespace, &name).await {
                 Ok(Some(claim)) => return self.judge(ask, &claim).await,
                 Ok(None) => project.unmade(key),
                 Err(failure) => return Answer::new(claim::failed(&failure)),
@@ -154,7 +153,7 @@ impl Ledger {
             Err(refused) => return Answer::new(refused),
         };
         let wanted = claim::build(self.claimant(instance, upstream), size);
-        match self.claims.create(project.client(), &wanted).await {
+        match self.claims.create(project, &wanted).await {
             Ok(Some(made)) => {
                 if is_granted(instance) {
                     tracing::warn!(%key, claim = name, "a granted claim had disappeared and was made again");
@@ -163,7 +162,7 @@ impl Ledger {
                 project.made(key, made.clone());
                 self.judge(ask, &made).await
             }
-            Ok(None) => match self.claims.get(project.client(), &upstream.namespace, name).await {
+            Ok(None) => match self.claims.get(project, &upstream.namespace, name).await {
                 Ok(Some(claim)) => self.judge(ask, &claim).await,
                 Ok(None) => Answer::new(Outcome::NotClaimed),
                 Err(failure) => Answer::new(claim::failed(&failure)),
@@ -218,7 +217,7 @@ impl Ledger {
             }
         }
         project.unmade(key);
-        match self.claims.delete(project.client(), held).await {
+        match self.claims.delete(project, held).await {
             Ok(()) => answer,
             Err(failure) => Answer::new(claim::failed(&failure)),
         }
@@ -227,7 +226,7 @@ impl Ledger {
     /// A denial is final, and its granted parts still count: the claim goes at once, and another follows later.
     async fn denied(&self, ask: &Ask<'_>, claimant: Claimant<'_>, held: &ResourceClaim) -> Answer {
         let Ask { key, instance, project, .. } = ask;
-        let buckets = self.claims.buckets(project.client(), project.name()).await;
+        let buckets = self.claims.buckets(project).await;
         let now = self.cell.runtime().clock().now();
         let Found::Own(outcome) = claim::read(held, claimant, None, &buckets, now) else {
             return Answer::new(Outcome::NotClaimed);
@@ -242,7 +241,7 @@ impl Ledger {
             line.wait(key, now)
         };
         project.unmade(key);
-        let deleted = self.claims.delete(project.client(), held).await;
+        let deleted = self.claims.delete(project, held).await;
         let answer = wait.into_iter().fold(Answer::new(outcome), Answer::after);
         match deleted {
             Ok(()) => answer,

@@ -28,9 +28,9 @@ impl Ledger {
             Ok(Stands::ForNothing(why)) => return Ok(self.orphaned(key, why)),
             Err(error) => return Err(anyhow::Error::new(error).context("reading the namespace")),
         };
-        let project = self.projects.join(&upstream.project, key)?;
+        let project = self.projects.join(&upstream, key)?;
         let name = names::claim_name(meta::name(&instance.metadata));
-        let held = match self.claims.get(project.client(), &upstream.namespace, &name).await {
+        let held = match self.claims.get(&project, &upstream.namespace, &name).await {
             Ok(held) => held,
             Err(failure) => return self.failed(key, &project, &failure).await,
         };
@@ -42,7 +42,7 @@ impl Ledger {
             Found::Leftover { leaving, .. } => !leaving && self.is_still_there(instance).await?,
             Found::Foreign { .. } => false,
         };
-        if ours && let Err(failure) = self.claims.delete(project.client(), &held).await {
+        if ours && let Err(failure) = self.claims.delete(&project, &held).await {
             return self.failed(key, &project, &failure).await;
         }
         Ok(done(key, &project, ours && claim::is_granted(&held)))
