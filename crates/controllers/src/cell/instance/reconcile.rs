@@ -55,7 +55,7 @@ impl Instances {
     fn gone(&self, key: &Key) {
         self.latest.forget(key);
         self.told.forget(key);
-        self.quota.forget(key, self.instances.in_namespace(&key.namespace).is_empty());
+        self.quota.forget(key, self.instances.is_namespace_empty(&key.namespace));
     }
 
     /// The deployment that controls an instance.
