@@ -219,11 +219,8 @@ pub fn condition(
         return say(Status::False, c::RESOLVING, message);
     };
     // What the resolver knows of may be more than the instance names, if that is of an earlier template.
-    let missing: Vec<_> = needed
-        .union(&expected.companions)
-        .filter(|name| !is_there(name))
-        .map(String::as_str)
-        .collect();
+    let missing: Vec<_> =
+        needed.union(&expected.companions).filter(|name| !is_there(name)).map(String::as_str).collect();
     if missing.is_empty() {
         return say(Status::True, c::DATA_READY, "Every ConfigMap and Secret is there".to_owned());
     }

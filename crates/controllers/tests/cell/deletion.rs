@@ -92,8 +92,10 @@ async fn an_instance_that_a_broken_watch_does_not_show_is_not_forgotten() {
     world.settled().await;
     world.cell_way.set_watches(Watches::Broken("/instances"));
     world.scale(WEB, 1).await;
-    eventually("it is made", async || world.instances().get_opt("web-main-dfw-0").await.unwrap().ok_or("none"))
-        .await;
+    eventually("it is made", async || {
+        world.instances().get_opt("web-main-dfw-0").await.unwrap().ok_or("none")
+    })
+    .await;
     tokio::time::sleep(Duration::from_secs(100)).await;
     // It is not made once more, nor anything else done about it.
     world.forget_requests();
@@ -114,8 +116,10 @@ async fn a_deployment_is_not_let_go_while_the_server_has_an_instance_of_it() {
     // The watch hangs, and nobody can know.
     world.cell_way.set_watches(Watches::Silent("/instances"));
     world.scale(WEB, 1).await;
-    eventually("it is made", async || world.instances().get_opt("web-main-dfw-0").await.unwrap().ok_or("none"))
-        .await;
+    eventually("it is made", async || {
+        world.instances().get_opt("web-main-dfw-0").await.unwrap().ok_or("none")
+    })
+    .await;
     tokio::time::sleep(Duration::from_secs(100)).await;
     world.deployments().delete(WEB, &DeleteParams::default()).await.unwrap();
     tokio::time::sleep(Duration::from_secs(100)).await;

@@ -144,7 +144,9 @@ async fn a_changed_network_takes_effect_and_an_interface_that_goes_gives_up_its_
     assert_eq!(bindings.list(&ListParams::default()).await.unwrap().items.len(), 2);
 
     let interfaces = json!([{ "network": { "name": "other" } }]);
-    world.patch(WEB, json!({ "spec": { "template": { "spec": { "networkInterfaces": interfaces } } } })).await;
+    world
+        .patch(WEB, json!({ "spec": { "template": { "spec": { "networkInterfaces": interfaces } } } }))
+        .await;
     eventually("one binding, of the other network", async || {
         let found = bindings.list(&ListParams::default()).await.unwrap().items;
         let networks: Vec<_> =

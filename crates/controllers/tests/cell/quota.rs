@@ -301,7 +301,11 @@ async fn a_claim_of_a_successor_is_not_taken_for_a_leftover() {
     world.project_way.set(Mode::Good);
     eventually("the claim is looked at", async || {
         let asked = world.project_way.take_asked();
-        if asked.iter().any(|asked| asked.starts_with("GET") && asked.ends_with(CLAIM)) { Ok(()) } else { Err("no") }
+        if asked.iter().any(|asked| asked.starts_with("GET") && asked.ends_with(CLAIM)) {
+            Ok(())
+        } else {
+            Err("no")
+        }
     })
     .await;
     tokio::time::sleep(Duration::from_secs(20)).await;
@@ -317,9 +321,12 @@ async fn one_that_is_held_on_its_way_out_does_not_keep_the_denied_waiting() {
         world.says(name, "QuotaGranted", "QuotaExceeded").await;
     }
     // The oldest is deleted, and somebody does not let it go.
-    let hold = json!({ "metadata": { "finalizers": ["compute.datumapis.com/instance", "test.example.com/stuck"] } });
+    let hold =
+        json!({ "metadata": { "finalizers": ["compute.datumapis.com/instance", "test.example.com/stuck"] } });
     world.instances().patch(FIRST, &PatchParams::default(), &Patch::Merge(hold)).await.unwrap();
     world.delete_instance(FIRST).await;
+    // Long enough for its own pause to be over.
+    tokio::time::sleep(Duration::from_secs(60)).await;
     world.platform.set(|settings| settings.ledger = Ledger::Limit(1));
     world.says("web-main-dfw-1", "QuotaGranted", "QuotaAvailable").await;
 }
@@ -437,7 +444,8 @@ async fn a_ledger_that_hangs_does_not_delay_what_is_said_of_those_that_run() {
     world.says("web-main-dfw-19", "QuotaGranted", "QuotaBackendUnavailable").await;
     world.platform.set(|settings| settings.provides = false);
     for round in 0..3 {
-        let (status, reason) = if round % 2 == 0 { ("False", "InstanceCrashing") } else { ("True", "InstanceAvailable") };
+        let (status, reason) =
+            if round % 2 == 0 { ("False", "InstanceCrashing") } else { ("True", "InstanceAvailable") };
         let said = json!({
             "apiVersion": "compute.datumapis.com/v1alpha", "kind": "Instance",
             "status": { "conditions": [{

@@ -105,7 +105,8 @@ pub fn read<'a>(
 ) -> Found {
     let label = |key| meta::label(&claim.metadata, key);
     let source_cluster = label(labels::SOURCE_CLUSTER);
-    let Some(instance) = label(labels::INSTANCE_UID).filter(|_| source_cluster == Some(claimant.source_cluster))
+    let Some(instance) =
+        label(labels::INSTANCE_UID).filter(|_| source_cluster == Some(claimant.source_cluster))
     else {
         return Found::Foreign { source_cluster: source_cluster.map(str::to_owned) };
     };

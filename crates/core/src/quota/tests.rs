@@ -158,7 +158,11 @@ fn a_claim_for_something_else_is_not_the_instances_own() {
         change(&mut changed.spec);
         found(&changed, &[], 100)
     };
-    assert_eq!(changed(|spec| spec.requests.reverse()), Found::Own(Outcome::Granted), "the order says nothing");
+    assert_eq!(
+        changed(|spec| spec.requests.reverse()),
+        Found::Own(Outcome::Granted),
+        "the order says nothing"
+    );
     assert_eq!(changed(|spec| spec.requests.truncate(1)), Found::Wrong);
     assert_eq!(changed(|spec| spec.requests[1].amount = 1), Found::Wrong);
     assert_eq!(changed(|spec| spec.consumer_ref.as_mut().unwrap().name = "other".to_owned()), Found::Wrong);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use compute_api::k8s::Timestamp;
 use compute_api::kube::Client;
 use compute_api::kube::client::Body;
@@ -14,7 +15,6 @@ use compute_apiserver::{ApiServer, Identity, Options, PlaneName, PlaneTemplate};
 use compute_runtime::clock::TimerClock;
 use compute_runtime::tasks::{Ended, Tasks};
 use compute_runtime::{Plane, PlaneId, Random, Runtime};
-use bytes::Bytes;
 use futures::stream;
 use http::Request;
 use http_body_util::combinators::UnsyncBoxBody;

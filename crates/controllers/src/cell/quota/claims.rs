@@ -6,8 +6,8 @@ use compute_api::quota::{AllowanceBucket, ResourceClaim};
 use compute_core::meta;
 use compute_core::quota::claim::Failure;
 use compute_runtime::write::{Error, Outage, Result, Target, Writer};
-use kube::api::{ListParams, PropagationPolicy};
 use kube::Api;
+use kube::api::{ListParams, PropagationPolicy};
 
 use super::projects::Project;
 
@@ -53,7 +53,8 @@ impl Claims {
 
     /// Deletes exactly this claim. One that is gone, or has a successor, is fine.
     pub(super) async fn delete(&self, project: &Project, claim: &ResourceClaim) -> Result<(), Failure> {
-        let api: Api<ResourceClaim> = Api::namespaced(project.client().clone(), meta::namespace(&claim.metadata));
+        let api: Api<ResourceClaim> =
+            Api::namespaced(project.client().clone(), meta::namespace(&claim.metadata));
         let Some(target) = Target::of(claim) else { return Ok(()) };
         match self.ask(project, self.0.delete(&api, &target, PropagationPolicy::Background)).await {
             Ok(()) | Err(Error::NotFound(_) | Error::Conflict(_)) => Ok(()),

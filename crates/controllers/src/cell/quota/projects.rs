@@ -97,7 +97,7 @@ impl Projects {
         }
         known.members.extend(new.iter().map(|key| (key.clone(), name.to_owned())));
         let project = known.projects.get(name).expect("it was put there if it was not");
-        project.add_members(new, &upstream.namespace);
+        project.add_members(&new, &upstream.namespace);
         Ok(project.clone())
     }
 
@@ -208,7 +208,9 @@ impl Watch {
     /// Whether it shows that an instance has no claim.
     fn shows_none(&self, key: &Key, namespace: &str) -> bool {
         let (claims, name) = (&self.claims, names::claim_name(&key.name));
-        claims.is_connected() && claims.get(namespace, &name).is_none() && !claims.is_unreadable(namespace, &name)
+        claims.is_connected()
+            && claims.get(namespace, &name).is_none()
+            && !claims.is_unreadable(namespace, &name)
     }
 }
 
@@ -238,10 +240,10 @@ impl Project {
         }
     }
 
-    fn add_members(&self, new: BTreeSet<Key>, namespace: &str) {
+    fn add_members(&self, new: &BTreeSet<Key>, namespace: &str) {
         let mut state = self.state.lock();
         state.members.extend(new.iter().map(|key| (key.clone(), namespace.to_owned())));
-        self.look_for_claims(&state, &new);
+        self.look_for_claims(&state, new);
     }
 
     /// Takes an instance out; whether it was the last.
