@@ -2,7 +2,8 @@
 //!
 //! For each interface there is a NetworkBinding, owned by the deployment. When it is Ready it names a
 //! NetworkContext; when that is Ready, one SubnetClaim, owned by the context and shared by all that use it,
-//! leads to a Subnet.
+//! leads to a Subnet. A binding's network cannot be changed: one of a network that the interface names no more, or of an
+//! interface that is no more, is deleted, and awaited where another takes its place.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ use crate::meta;
 /// What is there, as far as caches tell. Each may hold more than the deployment needs.
 #[derive(Clone, Debug, Default)]
 pub struct Observed<'a> {
-    /// Bindings of the deployment's namespace.
+    /// Bindings that the deployment controls, and those that have the names of its own.
     pub bindings: Vec<&'a NetworkBinding>,
     /// Contexts that bindings name.
     pub contexts: Vec<&'a NetworkContext>,
@@ -41,9 +42,20 @@ pub enum Create {
     SubnetClaim(Box<SubnetClaim>),
 }
 
+/// A binding to be deleted, in the deployment's namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delete {
+    /// Its name.
+    pub name: String,
+    /// Its uid: another one of that name is left alone.
+    pub uid: String,
+}
+
 /// What to do about the networks of a deployment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
+    /// What to delete.
+    pub delete: Vec<Delete>,
     /// What to create, in order.
     pub create: Vec<Create>,
     /// What to say as `NetworkReady`.
@@ -60,6 +72,7 @@ impl Plan {
 /// How far one interface is.
 enum Progress {
     Create(Create, String),
+    Delete(Delete, String),
     Waits(String),
     Failed(String),
     Ready,
@@ -72,6 +85,7 @@ pub fn decide(
     observed: &Observed<'_>,
 ) -> Plan {
     let (mut create, mut waits, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    let mut delete = surplus(deployment, observed);
     let mut claimed = BTreeSet::new();
     for (index, interface) in deployment.spec.template.spec.network_interfaces.iter().enumerate() {
         match progress(deployment, index, &interface.network, location, observed) {
@@ -86,6 +100,10 @@ pub fn decide(
                 }
                 waits.push(message);
             }
+            Progress::Delete(step, message) => {
+                delete.push(step);
+                waits.push(message);
+            }
             Progress::Waits(message) => waits.push(message),
             Progress::Failed(message) => failed.push(message),
             Progress::Ready => {}
@@ -98,7 +116,29 @@ pub fn decide(
         (None, Some(message)) => provisioning(message),
         (None, None) => Update::new(c::NETWORK_READY, Status::True, c::DATA_READY, "The networks are set up"),
     };
-    Plan { create, condition }
+    if meta::is_being_deleted(&deployment.metadata) {
+        // What it controls goes with it.
+        delete.clear();
+    }
+    Plan { delete, create, condition }
+}
+
+/// The deployment's bindings for interfaces that it does not have any more.
+fn surplus(deployment: &WorkloadDeployment, observed: &Observed<'_>) -> Vec<Delete> {
+    let (name, uid) = (meta::name(&deployment.metadata), meta::uid(&deployment.metadata));
+    let interfaces = deployment.spec.template.spec.network_interfaces.len();
+    let wanted: BTreeSet<_> = (0..interfaces).map(|index| names::network_binding_name(name, index)).collect();
+    let owned = observed.bindings.iter().filter(|binding| meta::is_controlled_by(&binding.metadata, uid));
+    let left = owned.filter(|binding| {
+        !meta::is_being_deleted(&binding.metadata) && !wanted.contains(meta::name(&binding.metadata))
+    });
+    left.map(|binding| Delete::of(&binding.metadata)).collect()
+}
+
+impl Delete {
+    fn of(meta: &ObjectMeta) -> Self {
+        Self { name: meta::name(meta).to_owned(), uid: meta::uid(meta).to_owned() }
+    }
 }
 
 fn provisioning(message: String) -> Update {
@@ -115,17 +155,26 @@ fn progress(
     let name = names::network_binding_name(meta::name(&deployment.metadata), index);
     let namespace = meta::namespace(&deployment.metadata);
     let found = find(&observed.bindings, namespace, &name, |binding| &binding.metadata);
+    let nowhere = || {
+        let city = &deployment.spec.city_code;
+        Progress::Waits(format!("The location of city {city} is not known in this cell yet"))
+    };
     let Some(binding) = found else {
-        let Some(location) = location else {
-            let city = &deployment.spec.city_code;
-            return Progress::Waits(format!("The location of city {city} is not known in this cell yet"));
-        };
+        let Some(location) = location else { return nowhere() };
         let new = binding(deployment, &name, network, location);
         let message = format!("Network {} is being asked for", network.name);
         return Progress::Create(Create::Binding(Box::new(new)), message);
     };
     if !meta::is_controlled_by(&binding.metadata, meta::uid(&deployment.metadata)) {
         return Progress::Waits(format!("A network binding {name} of something else must go first"));
+    }
+    if !is_same(&binding.spec.network, network, namespace) && !meta::is_being_deleted(&binding.metadata) {
+        // Nothing is given up that could not be asked for again.
+        if location.is_none() {
+            return nowhere();
+        }
+        let message = format!("Network {} gives way to {}", binding.spec.network.name, network.name);
+        return Progress::Delete(Delete::of(&binding.metadata), message);
     }
     let status = binding.status.as_ref();
     if let Some(not_ready) = not_ready(status.map_or(&[], |s| &s.conditions), &binding.metadata, || {
@@ -145,6 +194,14 @@ fn progress(
     }
     // Where it is set up was decided with the binding: it stays, also when the location is not known any more.
     subnet(context, &binding.spec.location, observed)
+}
+
+/// Whether two references, both of objects in `namespace`, mean the same network.
+fn is_same(one: &NetworkReference, other: &NetworkReference, namespace: &str) -> bool {
+    let of = |network: &NetworkReference| {
+        network.namespace.as_deref().filter(|held| !held.is_empty()).unwrap_or(namespace).to_owned()
+    };
+    one.name == other.name && of(one) == of(other)
 }
 
 fn subnet(context: &NetworkContext, location: &NameReference, observed: &Observed<'_>) -> Progress {

@@ -59,25 +59,27 @@ pub enum Outcome {
         /// What it says.
         message: String,
     },
-    /// A claim of that name belongs to another cell and is left alone.
+    /// A claim of that name was not made by this cell and is left alone.
     HeldByOtherCell {
-        /// The cell.
-        source_cluster: String,
+        /// The cell that made it, if it says.
+        source_cluster: Option<String>,
     },
     /// A claim left by an earlier instance of that name goes first.
     PredecessorLeaving,
 }
 
-/// What to say as `QuotaGranted`. `stored` is what was said last: a grant, or a denial, stands until another
-/// claim is answered.
+/// What to say as `QuotaGranted`. `stored` is what was said last: a denial stands until another claim is answered, and a
+/// grant for good. What runs runs, also while a claim that has disappeared is made again.
 pub fn condition(outcome: &Outcome, stored: Option<&Condition>) -> Update {
     let pending =
         matches!(outcome, Outcome::NotClaimed | Outcome::NotEvaluated | Outcome::PredecessorLeaving);
-    let stands = stored.filter(|stored| {
-        matches!((Status::of(stored), stored.reason.as_str()), (Status::True, c::QUOTA_AVAILABLE))
-            || matches!(stored.reason.as_str(), c::QUOTA_EXCEEDED | c::QUOTA_NO_BUDGET)
+    let answered = matches!(outcome, Outcome::Granted | Outcome::Disabled);
+    let stands = stored.filter(|stored| match stored.reason.as_str() {
+        c::QUOTA_AVAILABLE => !answered && Status::of(stored) == Status::True,
+        c::QUOTA_EXCEEDED | c::QUOTA_NO_BUDGET => pending,
+        _ => false,
     });
-    if let (true, Some(stored)) = (pending, stands) {
+    if let Some(stored) = stands {
         return Update::new(c::QUOTA_GRANTED, Status::of(stored), &stored.reason, stored.message.as_str());
     }
     let (status, reason, message) = say(outcome);
@@ -135,7 +137,10 @@ fn say(outcome: &Outcome) -> (Status, &'static str, String) {
         Outcome::HeldByOtherCell { source_cluster } => (
             Status::Unknown,
             c::PENDING_EVALUATION,
-            format!("A quota claim of that name belongs to cell {source_cluster}"),
+            match source_cluster {
+                Some(cell) => format!("A quota claim of that name belongs to cell {cell}"),
+                None => "A quota claim of that name was not made by this cell".to_owned(),
+            },
         ),
     }
 }

@@ -193,12 +193,12 @@ pub fn too_large<'a>(sizes: impl IntoIterator<Item = (&'a Source, usize)>) -> Op
     })
 }
 
-/// What to say as `ReferencedDataReady` of an instance; `None` if it names no data. `present` are the names of the
-/// companions in the instance's namespace.
+/// What to say as `ReferencedDataReady` of an instance; `None` if it names no data. `is_there` says whether the
+/// instance's namespace has the companion of a name.
 pub fn condition(
     instance: &InstanceSpec,
     deployment: &WorkloadDeployment,
-    present: &BTreeSet<String>,
+    is_there: impl Fn(&str) -> bool,
 ) -> Option<Update> {
     let needed: BTreeSet<_> = required(instance).iter().map(Source::companion_name).collect();
     if needed.is_empty() {
@@ -219,11 +219,8 @@ pub fn condition(
         return say(Status::False, c::RESOLVING, message);
     };
     // What the resolver knows of may be more than the instance names, if that is of an earlier template.
-    let missing: Vec<_> = needed
-        .union(&expected.companions)
-        .filter(|name| !present.contains(*name))
-        .map(String::as_str)
-        .collect();
+    let missing: Vec<_> =
+        needed.union(&expected.companions).filter(|name| !is_there(name)).map(String::as_str).collect();
     if missing.is_empty() {
         return say(Status::True, c::DATA_READY, "Every ConfigMap and Secret is there".to_owned());
     }

@@ -19,7 +19,7 @@ use compute_runtime::tasks::Tasks;
 use futures::future::join_all;
 use serde_json::json;
 
-use planes::{Running, TestPlane, World, eventually};
+use planes::{Running, TestPlane, Watches, World, eventually};
 
 /// A platform with a seeded core plane and a seeded project.
 struct Platform {
@@ -274,6 +274,60 @@ async fn a_granted_claim_whose_owner_is_gone_is_collected() {
     .await;
     bucket_says(&project, RESOURCE_INSTANCES, (5, 1, 4, 1)).await;
     assert_eq!(answer(&project, "kept").await, "QuotaAvailable");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_answered_while_a_watch_is_broken() {
+    for broken in ["/resourcegrants", "/allowancebuckets", "/namespaces", "/resourceclaims"] {
+        let platform = Platform::new().await;
+        let project = platform.project("p", Some(5)).await;
+        let running = platform.serve();
+        create(&project, &claim("first", "p", &ONE)).await;
+        assert_eq!(answer(&project, "first").await, "QuotaAvailable");
+        project.set_watches(Watches::Broken(broken));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        // The budget falls below what is asked for next, and nobody may have seen it.
+        let grants: Api<ResourceGrant> = Api::namespaced(project.client.clone(), NAMESPACE);
+        grants.delete("compute-default", &DeleteParams::default()).await.unwrap();
+        create(&project, &claim("second", "p", &ONE)).await;
+        tokio::time::sleep(Duration::from_secs(300)).await;
+        let status = claims(&project).get("second").await.unwrap().status.unwrap_or_default();
+        assert_eq!(status.observed_generation, None, "{broken}");
+        project.set_watches(Watches::Good);
+        assert_eq!(answer(&project, "second").await, "QuotaExceeded", "{broken}");
+        running.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_whose_owner_only_the_server_knows_is_kept() {
+    let platform = Platform::new().await;
+    let project = platform.project("p", Some(5)).await;
+    let running = platform.serve();
+    create(&project, &claim("first", "p", &ONE)).await;
+    assert_eq!(answer(&project, "first").await, "QuotaAvailable");
+    // The watch of namespaces hangs, and nobody can know.
+    project.set_watches(Watches::Silent("/namespaces"));
+    let namespaces: Api<Namespace> = Api::all(project.client.clone());
+    let mut new = Namespace::default();
+    new.metadata.name = Some("new".to_owned());
+    let new = namespaces.create(&PostParams::default(), &new).await.unwrap();
+    let mut owned = claim("kept", "p", &ONE);
+    owned.metadata.owner_references = Some(vec![OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "Namespace".to_owned(),
+        name: "new".to_owned(),
+        uid: new.uid().unwrap(),
+        ..OwnerReference::default()
+    }]);
+    create(&project, &owned).await;
+    assert_eq!(answer(&project, "kept").await, "QuotaAvailable");
+    bucket_says(&project, RESOURCE_INSTANCES, (5, 2, 3, 2)).await;
+    create(&project, &claim("another", "p", &ONE)).await;
+    assert_eq!(answer(&project, "another").await, "QuotaAvailable");
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(claims(&project).get_opt("kept").await.unwrap().is_some());
     running.stop().await;
 }
 

@@ -6,7 +6,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 /// In the cell's own plane, whatever the engine.
 pub fn cell() -> Vec<PolicyRule> {
     vec![
-        rule(GROUP, &["instances"], &["get", "list", "watch", "patch"]),
+        rule(GROUP, &["instances"], &["list", "watch", "patch"]),
         rule(GROUP, &["instances/status"], &["patch"]),
         rule("", &["events"], &["create", "get", "patch"]),
     ]

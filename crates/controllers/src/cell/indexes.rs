@@ -48,6 +48,11 @@ pub(super) static LOCATIONS_OF: Index<Location> = Index::new("cell-city", |locat
     location.spec.city_code().map(str::to_ascii_lowercase).into_iter().collect()
 });
 
+/// Network bindings by the uid of the deployment that controls them.
+pub(super) static BINDINGS_OF: Index<NetworkBinding> = Index::new("cell-controller-uid", |binding| {
+    meta::controller_uid(&binding.metadata).map(str::to_owned).into_iter().collect()
+});
+
 /// Network bindings by the [`path`] of the context that they are bound to.
 pub(super) static BINDINGS_TO: Index<NetworkBinding> = Index::new("cell-context", |binding| {
     let context = binding.status.as_ref().and_then(|status| status.network_context_ref.as_ref());

@@ -1,9 +1,12 @@
 //! Everything goes, in order.
 
+use std::time::Duration;
+
 use compute_api::finalizers;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 
+use super::faults::Watches;
 use super::objects::{WEB, condition, deployment, parallel};
 use super::platform::PROVIDER;
 use super::world::{World, eventually};
@@ -79,5 +82,49 @@ async fn a_restart_at_any_time_loses_and_leaks_nothing() {
         world.stop().await;
         world.start();
     }
+    all_gone(&world).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_a_broken_watch_does_not_show_is_not_forgotten() {
+    let world = World::new().await;
+    world.deploy(&deployment(WEB, 0)).await;
+    world.settled().await;
+    world.cell_way.set_watches(Watches::Broken("/instances"));
+    world.scale(WEB, 1).await;
+    eventually("it is made", async || {
+        world.instances().get_opt("web-main-dfw-0").await.unwrap().ok_or("none")
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    // It is not made once more, nor anything else done about it.
+    world.forget_requests();
+    world.scale(WEB, 1).await;
+    world.patch(WEB, serde_json::json!({ "metadata": { "annotations": { "touched": "yes" } } })).await;
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    let made: Vec<_> = world.requests().into_iter().filter(|asked| asked.starts_with("POST")).collect();
+    assert!(made.is_empty(), "{made:?}");
+    world.cell_way.set_watches(Watches::Good);
+    world.ready(WEB, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deployment_is_not_let_go_while_the_server_has_an_instance_of_it() {
+    let world = World::new().await;
+    world.deploy(&deployment(WEB, 0)).await;
+    world.settled().await;
+    // The watch hangs, and nobody can know.
+    world.cell_way.set_watches(Watches::Silent("/instances"));
+    world.scale(WEB, 1).await;
+    eventually("it is made", async || {
+        world.instances().get_opt("web-main-dfw-0").await.unwrap().ok_or("none")
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    world.deployments().delete(WEB, &DeleteParams::default()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    let held = world.deployments().get(WEB).await.unwrap();
+    assert!(held.finalizers().contains(&finalizers::WORKLOAD_DEPLOYMENT.to_owned()));
+    world.cell_way.set_watches(Watches::Good);
     all_gone(&world).await;
 }

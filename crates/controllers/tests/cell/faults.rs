@@ -1,17 +1,15 @@
 //! A layer under a client that notes what is asked, fails or holds requests and breaks streams when told to.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use compute_apiserver::PlaneService;
-use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use futures::{FutureExt as _, stream};
 use http::{Request, Response};
-use http_body::Frame;
-use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, StreamBody};
 use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
@@ -32,11 +30,24 @@ pub enum Mode {
     Answering(u16),
 }
 
+/// What happens to watches whose path ends with this.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watches {
+    /// They are served.
+    #[default]
+    Good,
+    /// They are broken, and fail.
+    Broken(&'static str),
+    /// They are open and tell nothing.
+    Silent(&'static str),
+}
+
 /// The way to one plane.
 #[derive(Debug)]
 pub struct Way {
     mode: watch::Sender<Mode>,
     cuts: watch::Sender<u64>,
+    watches: watch::Sender<Watches>,
     asked: Mutex<Vec<String>>,
 }
 
@@ -45,6 +56,7 @@ impl Way {
         Arc::new(Self {
             mode: watch::Sender::default(),
             cuts: watch::Sender::default(),
+            watches: watch::Sender::default(),
             asked: Mutex::default(),
         })
     }
@@ -62,6 +74,14 @@ impl Way {
         }
     }
 
+    /// What happens to watches from now on, while requests are served.
+    pub fn set_watches(&self, watches: Watches) {
+        self.watches.send_replace(watches);
+        if matches!(watches, Watches::Broken(_)) {
+            self.cuts.send_modify(|cuts| *cuts += 1);
+        }
+    }
+
     /// Everything that was asked since the last time, but for watches: method and path.
     pub fn take_asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock())
@@ -75,9 +95,9 @@ struct Faulty {
 }
 
 impl Service<Request<Body>> for Faulty {
-    type Response = Response<Cut>;
+    type Response = Response<UnsyncBoxBody<Bytes, BoxError>>;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Response<Cut>, BoxError>>;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -89,6 +109,7 @@ impl Service<Request<Body>> for Faulty {
         if !watches {
             way.asked.lock().push(format!("{} {}", request.method(), request.uri().path()));
         }
+        let path = request.uri().path().to_owned();
         async move {
             let mut cuts = way.cuts.subscribe();
             let mut mode = way.mode.subscribe();
@@ -101,44 +122,48 @@ impl Service<Request<Body>> for Faulty {
                         "reason": "", "message": "made up by a test",
                     });
                     let body = Body::from(serde_json::to_vec(&status)?).map_err(Into::into).boxed_unsync();
-                    return Ok(Response::builder().status(code).body(Cut { body, cut: changed(cuts) })?);
+                    return Ok(Response::builder().status(code).body(body)?);
                 }
                 Mode::Good => {}
             }
+            let silent = way.watches.subscribe();
+            if let Watches::Broken(end) = *silent.borrow()
+                && watches
+                && path.ends_with(end)
+            {
+                return Err("the watch failed".into());
+            }
             let response = plane.oneshot(request).await?;
             cuts.mark_unchanged();
-            Ok(response.map(|body| Cut { body: body.map_err(Into::into).boxed_unsync(), cut: changed(cuts) }))
+            let silent = watches.then_some((silent, path));
+            Ok(response.map(|body| faulty(body.map_err(Into::into).boxed_unsync(), cuts, silent)))
         }
         .boxed()
     }
 }
 
-/// A body that breaks off when it is told to.
-struct Cut {
+/// A body that breaks off, or holds what it has, when it is told to.
+fn faulty(
     body: UnsyncBoxBody<Bytes, BoxError>,
-    cut: BoxFuture<'static, ()>,
-}
-
-fn changed(mut cuts: watch::Receiver<u64>) -> BoxFuture<'static, ()> {
-    async move {
-        if cuts.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-    .boxed()
-}
-
-impl http_body::Body for Cut {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if self.cut.poll_unpin(context).is_ready() {
-            return Poll::Ready(Some(Err("the stream was cut".into())));
-        }
-        Pin::new(&mut self.body).poll_frame(context)
-    }
+    cuts: watch::Receiver<u64>,
+    silent: Option<(watch::Receiver<Watches>, String)>,
+) -> UnsyncBoxBody<Bytes, BoxError> {
+    let frames = stream::unfold((body, cuts, silent), async |(mut body, mut cuts, mut silent)| {
+        let next = async {
+            let frame = body.frame().await?;
+            if let Some((watches, path)) = &mut silent {
+                let is_heard =
+                    |watches: &Watches| !matches!(watches, Watches::Silent(end) if path.ends_with(end));
+                let _ = watches.wait_for(is_heard).await;
+            }
+            Some(frame)
+        };
+        let frame = tokio::select! {
+            biased;
+            Ok(()) = cuts.changed() => Some(Err("the stream was cut".into())),
+            frame = next => frame,
+        };
+        frame.map(|frame| (frame, (body, cuts, silent)))
+    });
+    StreamBody::new(frames).boxed_unsync()
 }

@@ -133,6 +133,33 @@ async fn networks_are_asked_for_step_by_step() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_changed_network_takes_effect_and_an_interface_that_goes_gives_up_its_binding() {
+    let world = World::new().await;
+    let mut wanted = deployment(WEB, 1);
+    let twice = wanted.spec.template.spec.network_interfaces[0].clone();
+    wanted.spec.template.spec.network_interfaces.push(twice);
+    world.deploy(&wanted).await;
+    world.ready(WEB, 1).await;
+    let bindings: Api<NetworkBinding> = Api::namespaced(world.cell.clone(), &namespace());
+    assert_eq!(bindings.list(&ListParams::default()).await.unwrap().items.len(), 2);
+
+    let interfaces = json!([{ "network": { "name": "other" } }]);
+    world
+        .patch(WEB, json!({ "spec": { "template": { "spec": { "networkInterfaces": interfaces } } } }))
+        .await;
+    eventually("one binding, of the other network", async || {
+        let found = bindings.list(&ListParams::default()).await.unwrap().items;
+        let networks: Vec<_> =
+            found.iter().map(|one| (one.name_any(), one.spec.network.name.clone())).collect();
+        let wanted = [("web-main-dfw-net-0".to_owned(), "other".to_owned())];
+        if networks == wanted { Ok(()) } else { Err(format!("{networks:?}")) }
+    })
+    .await;
+    let ready = world.ready(WEB, 1).await;
+    assert_eq!(ready[0].spec.network_interfaces[0].network.name, "other");
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_networking_there_is_nothing_of_it() {
     let mut world = World::with(Shape { networking: false, bare: true, ..Shape::default() }).await;
     world.deploy(&deployment(WEB, 1)).await;

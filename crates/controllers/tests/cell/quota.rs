@@ -5,10 +5,10 @@ use std::time::Duration;
 use compute_api::labels;
 use compute_api::quota::{RESOURCE_INSTANCES, RESOURCE_MEMORY, RESOURCE_VCPUS};
 use kube::ResourceExt as _;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use super::faults::Mode;
+use super::faults::{Mode, Watches};
 use super::objects::{WEB, condition, deployment, gates, is_ready, parallel};
 use super::platform::Ledger;
 use super::world::{CLUSTER, Shape, World, eventually, namespace, namespace_uid};
@@ -241,6 +241,97 @@ async fn a_claim_of_another_cell_is_never_touched() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_claim_that_does_not_say_who_made_it_is_never_touched() {
+    let world = World::new().await;
+    let unlabelled = world.platform.foreign_claim(CLAIM, json!({})).await;
+    world.deploy(&deployment(WEB, 1)).await;
+    world.warned(FIRST, "QuotaClaimHeldByOtherCell").await;
+    world.scale(WEB, 0).await;
+    world.gone(FIRST).await;
+    assert_eq!(world.claims().get(CLAIM).await.unwrap().uid(), unlabelled.uid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_for_less_than_the_instance_needs_opens_no_gate() {
+    let world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Off);
+    world.project_way.set(Mode::Failing);
+    world.deploy(&deployment(WEB, 1)).await;
+    world.says(FIRST, "QuotaGranted", "QuotaBackendUnavailable").await;
+    let uid = world.instances().get(FIRST).await.unwrap().uid().unwrap();
+    // It asks for an instance, and for nothing that runs it.
+    let labels = json!({
+        (labels::SOURCE_CLUSTER): CLUSTER, (labels::INSTANCE_UID): uid, (labels::INSTANCE_NAMESPACE): namespace(),
+    });
+    let cheap = world.platform.foreign_claim(CLAIM, labels).await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(1000));
+    eventually("it is granted", async || {
+        let found = world.claims().get(CLAIM).await.unwrap().status.unwrap_or_default();
+        if found.observed_generation.is_some() { Ok(()) } else { Err("not yet") }
+    })
+    .await;
+    world.project_way.set(Mode::Good);
+    world.warned(FIRST, "QuotaMisconfigured").await;
+    world.ready(WEB, 1).await;
+    let claim = world.claims().get(CLAIM).await.unwrap();
+    assert_ne!(claim.uid(), cheap.uid());
+    assert_eq!(claim.spec.requests.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_of_a_successor_is_not_taken_for_a_leftover() {
+    let world = World::new().await;
+    world.project_way.set(Mode::Failing);
+    world.deploy(&deployment(WEB, 1)).await;
+    world.says(FIRST, "QuotaGranted", "QuotaBackendUnavailable").await;
+    // What the controllers know of the instance stays as it is, while the instance goes and another comes.
+    world.cell_way.set_watches(Watches::Silent("/instances"));
+    let mut instance = world.instances().get(FIRST).await.unwrap();
+    let free = json!({ "metadata": { "finalizers": null } });
+    world.instances().patch(FIRST, &PatchParams::default(), &Patch::Merge(free)).await.unwrap();
+    world.delete_instance(FIRST).await;
+    world.gone(FIRST).await;
+    (instance.metadata.uid, instance.metadata.resource_version) = (None, None);
+    let successor = world.instances().create(&PostParams::default(), &instance).await.unwrap();
+    let labels = json!({
+        (labels::SOURCE_CLUSTER): CLUSTER, (labels::INSTANCE_UID): successor.uid().unwrap(),
+        (labels::INSTANCE_NAMESPACE): namespace(),
+    });
+    let claim = world.platform.foreign_claim(CLAIM, labels).await;
+    world.project_way.set(Mode::Good);
+    eventually("the claim is looked at", async || {
+        let asked = world.project_way.take_asked();
+        if asked.iter().any(|asked| asked.starts_with("GET") && asked.ends_with(CLAIM)) {
+            Ok(())
+        } else {
+            Err("no")
+        }
+    })
+    .await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert_eq!(world.claims().get(CLAIM).await.unwrap().uid(), claim.uid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_held_on_its_way_out_does_not_keep_the_denied_waiting() {
+    let world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(0));
+    world.deploy(&parallel(deployment(WEB, 2))).await;
+    for name in [FIRST, "web-main-dfw-1"] {
+        world.says(name, "QuotaGranted", "QuotaExceeded").await;
+    }
+    // The oldest is deleted, and somebody does not let it go.
+    let hold =
+        json!({ "metadata": { "finalizers": ["compute.datumapis.com/instance", "test.example.com/stuck"] } });
+    world.instances().patch(FIRST, &PatchParams::default(), &Patch::Merge(hold)).await.unwrap();
+    world.delete_instance(FIRST).await;
+    // Long enough for its own pause to be over.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(1));
+    world.says("web-main-dfw-1", "QuotaGranted", "QuotaAvailable").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn deletion_releases_the_claim_and_waits_for_the_ledger() {
     let world = World::new().await;
     world.deploy(&deployment(WEB, 1)).await;
@@ -301,4 +392,85 @@ async fn a_refusal_holds_nothing_in_a_namespace_that_goes() {
     })
     .await;
     assert_eq!(world.metric("compute_quota_claim_orphaned_total"), Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_disappeared_while_nobody_looked_is_made_again_and_answered() {
+    let mut world = World::new().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(1));
+    world.deploy(&parallel(deployment(WEB, 1))).await;
+    world.ready(WEB, 1).await;
+    world.stop().await;
+    world.platform.set(|settings| settings.ledger = Ledger::Off);
+    let lost = world.claims().get(CLAIM).await.unwrap().uid();
+    world.claims().delete(CLAIM, &DeleteParams::default()).await.unwrap();
+    world.start();
+    world.settled().await;
+    // Claims are watched as soon as another one waits.
+    world.scale(WEB, 2).await;
+    let again = eventually("another claim", async || {
+        let found = world.claims().get_opt(CLAIM).await.unwrap();
+        found.filter(|found| found.uid() != lost).ok_or("none")
+    })
+    .await;
+    // A denial of it is read: the claim goes, and is made again. The instance runs on.
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(0));
+    eventually("the denied claim goes", async || {
+        let found = world.claims().get_opt(CLAIM).await.unwrap();
+        if found.is_some_and(|found| found.uid() == again.uid()) { Err("it is there") } else { Ok(()) }
+    })
+    .await;
+    world.warned(FIRST, "QuotaExceeded").await;
+    let said = world.says(FIRST, "QuotaGranted", "QuotaAvailable").await;
+    assert_eq!(said.status, "True");
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(2));
+    world.ready(WEB, 2).await;
+    eventually("its claim is granted", async || {
+        let found = world.claims().get_opt(CLAIM).await.unwrap().and_then(|found| found.status);
+        let said = found.and_then(|status| status.conditions.into_iter().find(|one| one.type_ == "Granted"));
+        said.filter(|said| said.status == "True").ok_or("not yet")
+    })
+    .await;
+    world.settled().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ledger_that_hangs_does_not_delay_what_is_said_of_those_that_run() {
+    let world = World::new().await;
+    world.deploy(&parallel(deployment(WEB, 1))).await;
+    world.ready(WEB, 1).await;
+    world.project_way.set(Mode::Hanging);
+    world.scale(WEB, 20).await;
+    world.says("web-main-dfw-19", "QuotaGranted", "QuotaBackendUnavailable").await;
+    world.platform.set(|settings| settings.provides = false);
+    for round in 0..3 {
+        let (status, reason) =
+            if round % 2 == 0 { ("False", "InstanceCrashing") } else { ("True", "InstanceAvailable") };
+        let said = json!({
+            "apiVersion": "compute.datumapis.com/v1alpha", "kind": "Instance",
+            "status": { "conditions": [{
+                "type": "Available", "status": status, "reason": reason, "message": "",
+                "lastTransitionTime": "2027-01-15T08:00:00Z",
+            }]},
+        });
+        let before = tokio::time::Instant::now();
+        let params = PatchParams::apply("test-provider").force();
+        world.instances().patch_status(FIRST, &params, &Patch::Apply(said)).await.unwrap();
+        eventually("it is said", async || {
+            let found = world.instances().get(FIRST).await.unwrap();
+            let ready = condition(&found, "Ready").unwrap().clone();
+            if (ready.status == "True") == (status == "True") { Ok(()) } else { Err(ready.reason) }
+        })
+        .await;
+        assert!(before.elapsed() < Duration::from_secs(8), "{:?}", before.elapsed());
+        tokio::time::sleep(Duration::from_secs(7)).await;
+    }
+    world.project_way.set(Mode::Good);
+    world.platform.set(|settings| settings.provides = true);
+    eventually("all have their quota", async || {
+        let all = world.all_instances().await;
+        let granted = all.iter().filter(|one| gates(one).is_empty()).count();
+        if granted == 20 { Ok(()) } else { Err(granted.to_string()) }
+    })
+    .await;
 }

@@ -158,3 +158,48 @@ fn what_is_bound_stays_set_up_when_the_location_is_not_known_any_more() {
     assert!(plan.create.is_empty());
     assert_eq!(plan.condition, decide(&deployment, Some(&location), &without).condition);
 }
+
+#[test]
+fn another_network_takes_the_place_of_the_one_before() {
+    let mut of = deployment(1);
+    let mut world = World::default();
+    world.apply(world.plan(&of));
+    world.bindings[0].metadata.uid = Some("old".to_owned());
+    bind(&mut world.bindings[0]);
+    assert!(world.plan(&of).delete.is_empty());
+    // The binding's namespace is what a reference without one means.
+    of.spec.template.spec.network_interfaces[0].network.namespace = Some("ns".to_owned());
+    assert!(world.plan(&of).delete.is_empty());
+
+    of.spec.template.spec.network_interfaces[0].network.name = "other".to_owned();
+    let plan = world.plan(&of);
+    assert_eq!(plan.delete, [Delete { name: "web-main-dfw-net-0".to_owned(), uid: "old".to_owned() }]);
+    assert!(plan.create.is_empty() && !plan.is_ready(), "it is awaited");
+    assert_eq!(plan.condition.reason, c::NETWORK_PROVISIONING);
+    let observed = Observed { bindings: vec![&world.bindings[0]], ..Observed::default() };
+    let nowhere = decide(&of, None, &observed);
+    assert!(nowhere.delete.is_empty() && !nowhere.is_ready(), "it could not be asked for again");
+    assert!(world.plan(&leaving(of.clone())).delete.is_empty());
+
+    world.bindings[0] = leaving(world.bindings[0].clone());
+    let plan = world.plan(&of);
+    assert!(plan.delete.is_empty() && plan.create.is_empty() && !plan.is_ready());
+    world.bindings.clear();
+    let Some(Create::Binding(new)) = world.plan(&of).create.pop() else { panic!("it is asked for") };
+    assert_eq!(new.spec.network.name, "other");
+}
+
+#[test]
+fn bindings_of_interfaces_that_are_no_more_go() {
+    let mut of = deployment(1);
+    let twice = of.spec.template.spec.network_interfaces[0].clone();
+    of.spec.template.spec.network_interfaces.push(twice);
+    let mut world = World::default();
+    world.apply(world.plan(&of));
+    world.bindings[1].metadata.uid = Some("second".to_owned());
+    of.spec.template.spec.network_interfaces.pop();
+    let second = Delete { name: "web-main-dfw-net-1".to_owned(), uid: "second".to_owned() };
+    assert_eq!(world.plan(&of).delete, [second]);
+    world.bindings[1].metadata.owner_references = None;
+    assert!(world.plan(&of).delete.is_empty(), "it is somebody else's");
+}

@@ -77,7 +77,7 @@ pub fn build(claimant: Claimant<'_>, size: Size) -> ResourceClaim {
 pub enum Found {
     /// The instance's own, and what the ledger says to it.
     Own(Outcome),
-    /// Left by an earlier instance of the name, or denied and on its way out: to be deleted, if it is not
+    /// Left by an earlier instance of this cell of the name, or denied and on its way out: to be deleted, if it is not
     /// already, and awaited.
     Leftover {
         /// Its uid.
@@ -85,29 +85,54 @@ pub enum Found {
         /// Whether it is being deleted already.
         leaving: bool,
     },
-    /// Of another cell: never deleted.
-    OtherCell {
-        /// The cell.
-        source_cluster: String,
+    /// Called the instance's own, and not what the instance needs: to be deleted.
+    Wrong,
+    /// Not made by this cell: never deleted.
+    Foreign {
+        /// The cell that made it, if it says.
+        source_cluster: Option<String>,
     },
 }
 
-/// What a claim that holds an instance's name is. `buckets` are the budgets that could be read.
+/// What a claim that holds an instance's name is. `size` is what the instance takes, if that is to be compared; `buckets` are the
+/// budgets that could be read.
 pub fn read<'a>(
     claim: &ResourceClaim,
     claimant: Claimant<'_>,
+    size: Option<Size>,
     buckets: impl IntoIterator<Item = &'a AllowanceBucket>,
     now: Timestamp,
 ) -> Found {
     let label = |key| meta::label(&claim.metadata, key);
-    if let Some(other) = label(labels::SOURCE_CLUSTER).filter(|cell| *cell != claimant.source_cluster) {
-        return Found::OtherCell { source_cluster: other.to_owned() };
-    }
+    let source_cluster = label(labels::SOURCE_CLUSTER);
+    let Some(instance) =
+        label(labels::INSTANCE_UID).filter(|_| source_cluster == Some(claimant.source_cluster))
+    else {
+        return Found::Foreign { source_cluster: source_cluster.map(str::to_owned) };
+    };
     let leaving = meta::is_being_deleted(&claim.metadata);
-    if leaving || label(labels::INSTANCE_UID) != Some(meta::uid(claimant.instance)) {
+    if leaving || instance != meta::uid(claimant.instance) {
         return Found::Leftover { uid: meta::uid(&claim.metadata).to_owned(), leaving };
     }
+    if size.is_some_and(|size| !asks_for(claim, &build(claimant, size))) {
+        return Found::Wrong;
+    }
     Found::Own(answer(claim, &buckets.into_iter().collect::<Vec<_>>(), now))
+}
+
+/// Whether a claim asks for the same, on behalf of the same, as another.
+fn asks_for(claim: &ResourceClaim, wanted: &ResourceClaim) -> bool {
+    let consumer = |claim: &ResourceClaim| {
+        let consumer = claim.spec.consumer_ref.as_ref();
+        consumer.map(|one| (one.api_group.clone(), one.kind.clone(), one.name.clone()))
+    };
+    let requests = |claim: &ResourceClaim| {
+        let requests = claim.spec.requests.iter();
+        let mut all: Vec<_> = requests.map(|one| (one.resource_type.clone(), one.amount)).collect();
+        all.sort();
+        all
+    };
+    consumer(claim) == consumer(wanted) && requests(claim) == requests(wanted)
 }
 
 /// Whether the ledger has denied a claim. That is final, and what it has granted of it still counts: the claim has to go.

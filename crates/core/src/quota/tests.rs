@@ -66,7 +66,7 @@ fn bucket(resource: &str, limit: i64, available: i64) -> AllowanceBucket {
 fn found(claim: &ResourceClaim, buckets: &[AllowanceBucket], second: i64) -> Found {
     let (one, upstream) = (one(), upstream());
     let claimant = Claimant { instance: &one.metadata, upstream: &upstream, source_cluster: "cell" };
-    read(claim, claimant, buckets, at(second))
+    read(claim, claimant, Some(SIZE), buckets, at(second))
 }
 
 #[test]
@@ -139,8 +139,34 @@ fn claims_of_others_are_told_apart() {
         .as_mut()
         .unwrap()
         .insert(labels::SOURCE_CLUSTER.to_owned(), "x".to_owned());
-    let other = Found::OtherCell { source_cluster: "x".to_owned() };
-    assert_eq!(found(&of_predecessor, &[], 100), other);
+    let other = |cell: Option<&str>| Found::Foreign { source_cluster: cell.map(str::to_owned) };
+    assert_eq!(found(&of_predecessor, &[], 100), other(Some("x")));
+    // What does not say that this cell made it for an instance is not for us to delete.
+    for (missing, says) in [(labels::SOURCE_CLUSTER, None), (labels::INSTANCE_UID, Some("cell"))] {
+        let mut unlabelled = answered(Status::True, "QuotaAvailable");
+        unlabelled.metadata.labels.as_mut().unwrap().remove(missing);
+        assert_eq!(found(&unlabelled, &[], 100), other(says), "{missing}");
+        assert_eq!(found(&leaving(unlabelled), &[], 100), other(says), "{missing}");
+    }
+}
+
+#[test]
+fn a_claim_for_something_else_is_not_the_instances_own() {
+    let granted = answered(Status::True, "QuotaAvailable");
+    let changed = |change: fn(&mut compute_api::quota::ResourceClaimSpec)| {
+        let mut changed = granted.clone();
+        change(&mut changed.spec);
+        found(&changed, &[], 100)
+    };
+    assert_eq!(
+        changed(|spec| spec.requests.reverse()),
+        Found::Own(Outcome::Granted),
+        "the order says nothing"
+    );
+    assert_eq!(changed(|spec| spec.requests.truncate(1)), Found::Wrong);
+    assert_eq!(changed(|spec| spec.requests[1].amount = 1), Found::Wrong);
+    assert_eq!(changed(|spec| spec.consumer_ref.as_mut().unwrap().name = "other".to_owned()), Found::Wrong);
+    assert_eq!(changed(|spec| spec.consumer_ref = None), Found::Wrong);
 }
 
 #[test]
@@ -159,7 +185,7 @@ fn every_outcome_is_one_condition() {
         (Outcome::ProjectNotFound, Status::Unknown, c::QUOTA_PROJECT_NOT_FOUND),
         (Outcome::Refused { message: said() }, Status::False, c::QUOTA_MISCONFIGURED),
         (Outcome::Invalid { message: said() }, Status::False, c::VALIDATION_FAILED),
-        (Outcome::HeldByOtherCell { source_cluster: said() }, Status::Unknown, c::PENDING_EVALUATION),
+        (Outcome::HeldByOtherCell { source_cluster: None }, Status::Unknown, c::PENDING_EVALUATION),
         (Outcome::PredecessorLeaving, Status::Unknown, c::PENDING_EVALUATION),
     ];
     for (outcome, status, reason) in table {
@@ -186,10 +212,32 @@ fn an_answer_stands_until_the_next() {
             let update = condition(&outcome, Some(&stored));
             assert_eq!((update.status, &*update.reason, &*update.message), (status, reason, "said"));
         }
-        assert_eq!(condition(&Outcome::NoBudget, Some(&stored)).reason, c::QUOTA_NO_BUDGET);
+        let answer = condition(&Outcome::NoBudget, Some(&stored)).reason;
+        assert_eq!(answer, if status == Status::True { c::QUOTA_AVAILABLE } else { c::QUOTA_NO_BUDGET });
     }
     let unsure = stored_condition(c::QUOTA_GRANTED, Status::Unknown, c::QUOTA_BACKEND_UNAVAILABLE, "");
     assert_eq!(condition(&Outcome::NotEvaluated, Some(&unsure)).reason, c::PENDING_EVALUATION);
+}
+
+#[test]
+fn a_grant_stands_whatever_becomes_of_its_claim() {
+    let said = String::new;
+    let granted = stored_condition(c::QUOTA_GRANTED, Status::True, c::QUOTA_AVAILABLE, "said");
+    for outcome in [
+        Outcome::Denied { message: said() },
+        Outcome::NoBudget,
+        Outcome::Unreachable { message: said() },
+        Outcome::Refused { message: said() },
+        Outcome::Invalid { message: said() },
+        Outcome::NamespaceNotFound,
+        Outcome::ProjectNotFound,
+        Outcome::ProjectUnresolvable { message: said() },
+        Outcome::HeldByOtherCell { source_cluster: None },
+    ] {
+        let update = condition(&outcome, Some(&granted));
+        assert_eq!((update.status, &*update.reason), (Status::True, c::QUOTA_AVAILABLE), "{outcome:?}");
+    }
+    assert_eq!(condition(&Outcome::Disabled, Some(&granted)).reason, c::QUOTA_DISABLED);
 }
 
 #[test]

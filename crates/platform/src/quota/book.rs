@@ -103,9 +103,11 @@ impl Accounts {
         Self { grants: OwnWrites::new(grants), buckets: OwnWrites::new(buckets), namespaces, _wakes: all }
     }
 
-    /// Whether all of it is known. What is not wakes the project when it is.
-    pub(super) fn is_synced(&self) -> bool {
-        self.grants.cache().is_synced() && self.buckets.cache().is_synced() && self.namespaces.is_synced()
+    /// Whether all of it is known, and stays so. What is not wakes the project when it is.
+    pub(super) fn is_connected(&self) -> bool {
+        self.grants.cache().is_connected()
+            && self.buckets.cache().is_connected()
+            && self.namespaces.is_connected()
     }
 
     /// Uids of the project's namespaces.

@@ -8,7 +8,9 @@
 //!
 //! - However many claims come at once, no budget is granted beyond its limit: a pass knows every answer that was given before, also those
 //!   whose write has not been answered.
-//! - Nothing is answered before registrations, grants, buckets and claims are all known: a ledger that cannot see answers nothing.
+//! - Nothing is answered before registrations, grants, buckets and claims are all known, nor while the watch of any of them is broken: a
+//!   ledger that cannot see answers nothing.
+//! - No claim is collected before the server itself says that its owner is gone.
 //!
 //! # Caveats
 //!

@@ -29,12 +29,12 @@ impl Reconciler for Ledger {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
         let Some(book) = self.books.lock().of.get(&key.plane).cloned() else { return Ok(Next::Done) };
-        // What is not known yet wakes the project when it is.
-        if !self.registrations.is_synced() || !book.claims.cache().is_synced() {
+        // What is not known yet, or not known any more, wakes the project when it is.
+        if !self.registrations.is_connected() || !book.claims.cache().is_connected() {
             return Ok(Next::Done);
         }
         let Some((accounts, rest)) = book.accounts() else { return Ok(Next::Done) };
-        if !accounts.is_synced() {
+        if !accounts.is_connected() {
             return Ok(Next::Done);
         }
         match self.keep(&book, &accounts).await {
@@ -118,6 +118,9 @@ impl Ledger {
         let client = book.plane.client();
         for claim in plan.collect {
             let Some(target) = Target::of(claim) else { continue };
+            if !self.is_abandoned(book, claim).await? {
+                continue;
+            }
             tracing::info!(project = %book.id(), claim = %target.name, "collected a claim whose owner is gone");
             let api: Api<ResourceClaim> = Api::namespaced(client.clone(), meta::namespace(&claim.metadata));
             match self.writer.delete(&api, &target, PropagationPolicy::Background).await {
@@ -138,6 +141,19 @@ impl Ledger {
             accounts.buckets.wrote(written);
         }
         self.answer(book, plan.refused).await
+    }
+
+    /// Whether the server has none of the namespaces that a claim was made for, whatever the cache shows: what is taken from an instance
+    /// that runs cannot be given back.
+    async fn is_abandoned(&self, book: &Book, claim: &ResourceClaim) -> write::Result<bool> {
+        let namespaces: Api<Namespace> = Api::all(book.plane.client().clone());
+        for owner in claim.metadata.owner_references.iter().flatten() {
+            let found = self.writer.request(namespaces.get_metadata_opt(&owner.name)).await?;
+            if found.is_some_and(|found| found.metadata.uid.as_ref() == Some(&owner.uid)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Writes answers, several at a time. All are tried, and the first failure is what counts.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
 use compute_api::k8s::Timestamp;
 use compute_api::kube::Client;
 use compute_api::kube::client::Body;
@@ -14,9 +15,12 @@ use compute_apiserver::{ApiServer, Identity, Options, PlaneName, PlaneTemplate};
 use compute_runtime::clock::TimerClock;
 use compute_runtime::tasks::{Ended, Tasks};
 use compute_runtime::{Plane, PlaneId, Random, Runtime};
+use futures::stream;
 use http::Request;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, StreamBody};
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tower::{BoxError, ServiceExt as _};
@@ -38,6 +42,29 @@ pub struct TestPlane {
     asked: Arc<Mutex<Vec<String>>>,
     /// So many writes to come take effect, and their answers are lost.
     losing: Arc<AtomicUsize>,
+    watches: watch::Sender<Watches>,
+}
+
+/// What happens to watches whose path ends with this.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watches {
+    /// They are served.
+    #[default]
+    Good,
+    /// They are broken, and fail.
+    Broken(&'static str),
+    /// They are open and tell nothing.
+    Silent(&'static str),
+}
+
+impl Watches {
+    fn is_broken(&self, path: &str) -> bool {
+        matches!(self, Self::Broken(end) if path.ends_with(end))
+    }
+
+    fn is_silent(&self, path: &str) -> bool {
+        matches!(self, Self::Silent(end) if path.ends_with(end))
+    }
 }
 
 impl World {
@@ -59,20 +86,31 @@ impl World {
         let service = self.server.service(&plane, Identity::superuser("platform"));
         let losing = Arc::new(AtomicUsize::new(0));
         let lost = losing.clone();
+        let watches = watch::Sender::default();
+        let faults: watch::Sender<Watches> = watches.clone();
         let counted = tower::service_fn(move |request: Request<Body>| {
             heard.lock().push(format!("{} {}", request.method(), request.uri()));
             let is_write = request.method() != http::Method::GET;
             let less = |left: usize| left.checked_sub(1);
             let is_lost = is_write && lost.try_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok();
+            let is_watch = request.uri().query().is_some_and(|query| query.contains("watch="));
+            let (path, faults) = (request.uri().path().to_owned(), faults.subscribe());
             let service = service.clone();
             async move {
-                let response = service.oneshot(request).await;
-                if is_lost { Err("the answer was lost".into()) } else { response.map_err(BoxError::from) }
+                if is_watch && faults.borrow().is_broken(&path) {
+                    return Err(BoxError::from("the watch failed"));
+                }
+                let response = service.oneshot(request).await?;
+                if is_lost {
+                    return Err("the answer was lost".into());
+                }
+                let faults = is_watch.then_some((faults, path));
+                Ok(response.map(|body| faulty(body.map_err(Into::into).boxed_unsync(), faults)))
             }
         });
         let client = Client::new(self.server.service(&plane, Identity::superuser("test")), "default");
         let plane = Plane::new(&self.runtime, PlaneId::new(id), Client::new(counted, "default"));
-        TestPlane { client, plane, asked, losing }
+        TestPlane { client, plane, asked, losing, watches }
     }
 }
 
@@ -80,6 +118,11 @@ impl TestPlane {
     /// The next so many writes take effect, and their answers are lost.
     pub fn lose_answers(&self, writes: usize) {
         self.losing.store(writes, Ordering::SeqCst);
+    }
+
+    /// What happens to watches from now on.
+    pub fn set_watches(&self, watches: Watches) {
+        self.watches.send_replace(watches);
     }
 
     /// What was asked so far, but for lists and watches.
@@ -92,6 +135,29 @@ impl TestPlane {
     pub fn watches(&self) -> Vec<String> {
         self.asked.lock().iter().filter(|line| line.contains("watch=")).cloned().collect()
     }
+}
+
+/// The body of a watch, which breaks off, or holds what it has, when it is told to.
+fn faulty(
+    body: UnsyncBoxBody<Bytes, BoxError>,
+    faults: Option<(watch::Receiver<Watches>, String)>,
+) -> UnsyncBoxBody<Bytes, BoxError> {
+    let Some((faults, path)) = faults else { return body };
+    let frames = stream::unfold((body, faults, path), async |(mut body, mut faults, path)| {
+        let mut heard = faults.clone();
+        let next = async {
+            let frame = body.frame().await?;
+            let _ = heard.wait_for(|watches| !watches.is_silent(&path)).await;
+            Some(frame)
+        };
+        let frame = tokio::select! {
+            biased;
+            Ok(_) = faults.wait_for(|watches| watches.is_broken(&path)) => Some(Err("the watch broke".into())),
+            frame = next => frame,
+        };
+        frame.map(|frame| (frame, (body, faults, path)))
+    });
+    StreamBody::new(frames).boxed_unsync()
 }
 
 /// Tasks that run until this is stopped.

@@ -7,14 +7,16 @@ use compute_api::names;
 use compute_api::networking::{Location, NetworkBinding, NetworkContext, Subnet, SubnetClaim};
 use compute_core::location::{self, Resolved};
 use compute_core::meta;
-use compute_core::networks::{self, Create, Observed, Plan};
+use compute_core::networks::{self, Create, Delete, Observed, Plan};
 use compute_runtime::cache::Closed;
-use compute_runtime::write::{Error, Result};
+use compute_runtime::write::{Error, Result, Target};
 use compute_runtime::{Cache, Key, Plane, Queue, Subscription};
 use kube::Api;
+use kube::api::PropagationPolicy;
 
-use super::super::indexes::{BINDINGS_TO, CLAIMS_OF, DEPLOYMENTS_IN, LOCATIONS_OF, path};
+use super::super::indexes::{BINDINGS_OF, BINDINGS_TO, CLAIMS_OF, DEPLOYMENTS_IN, LOCATIONS_OF, path};
 use super::super::keys;
+use super::super::write::unless_outdated;
 use super::Deployments;
 
 /// The networking objects of a cell.
@@ -36,6 +38,7 @@ impl Networks {
             subnets: cell.cache(),
         };
         networks.locations.index(&LOCATIONS_OF);
+        networks.bindings.index(&BINDINGS_OF);
         networks.bindings.index(&BINDINGS_TO);
         networks.claims.index(&CLAIMS_OF);
         networks
@@ -95,9 +98,12 @@ impl Networks {
     pub(super) fn plan(&self, deployment: &WorkloadDeployment, location: Option<&LocationReference>) -> Plan {
         let (namespace, name) = (meta::namespace(&deployment.metadata), meta::name(&deployment.metadata));
         let interfaces = 0..deployment.spec.template.spec.network_interfaces.len();
-        let bindings: Vec<_> = interfaces
+        let mut bindings = self.bindings.by_index(&BINDINGS_OF, meta::uid(&deployment.metadata));
+        // One that is not the deployment's may stand where its own should.
+        let named = interfaces
             .filter_map(|index| self.bindings.get(namespace, &names::network_binding_name(name, index)))
-            .collect();
+            .filter(|binding| !meta::is_controlled_by(&binding.metadata, meta::uid(&deployment.metadata)));
+        bindings.extend(named);
         let contexts: Vec<_> = bindings
             .iter()
             .filter_map(|binding| binding.status.as_ref()?.network_context_ref.as_ref())
@@ -151,9 +157,20 @@ fn users(bindings: &Cache<NetworkBinding>, namespace: &str, context: &str) -> Ve
 }
 
 impl Deployments {
-    /// Asks for what networks still need.
-    pub(super) async fn ask_for_networks(&self, networks: &Networks, plan: &Plan) -> Result<()> {
+    /// Gives up what networks need no more, and asks for what they still need.
+    pub(super) async fn set_up_networks(
+        &self,
+        deployment: &WorkloadDeployment,
+        networks: &Networks,
+        plan: &Plan,
+    ) -> Result<()> {
         let client = self.cell.plane.client();
+        for Delete { name, uid } in &plan.delete {
+            let api: Api<NetworkBinding> =
+                Api::namespaced(client.clone(), meta::namespace(&deployment.metadata));
+            let target = Target { name: name.clone(), uid: uid.clone(), resource_version: None };
+            unless_outdated(self.writer.delete(&api, &target, PropagationPolicy::Background).await)?;
+        }
         for create in plan.create.iter().filter(|create| !networks.is_taken(create)) {
             let created = match create {
                 Create::Binding(new) => {

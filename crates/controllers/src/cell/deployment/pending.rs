@@ -5,8 +5,8 @@
 //!
 //! # Guarantees
 //!
-//! What is remembered is forgotten as soon as the cache shows it, when the cache's watch was interrupted, and after [`PATIENCE`] at the
-//! latest: then the cache is believed again.
+//! What is remembered is forgotten as soon as the cache shows it, and else when the cache's watch has been open for [`PATIENCE`] since: then
+//! the cache is believed again. While the watch is broken nothing is forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ struct Writes {
     deleted: BTreeMap<String, Mark>,
 }
 
-/// When something was written: the time, and the cache's epoch.
+/// Since when the cache has had the time to show what was written, and the cache's epoch then.
 #[derive(Clone, Copy)]
 struct Mark(Instant, u64);
 
@@ -43,8 +43,15 @@ impl Mark {
         Self(Instant::now(), instances.epoch())
     }
 
-    fn counts(self, instances: &Cache<Instance>) -> bool {
-        self.1 == instances.epoch() && self.0.elapsed() < PATIENCE
+    fn counts(&mut self, instances: &Cache<Instance>) -> bool {
+        if !instances.is_connected() {
+            return true;
+        }
+        if self.1 != instances.epoch() {
+            // A watch that was opened again has yet to show what it missed.
+            *self = Self::of(instances);
+        }
+        self.0.elapsed() < PATIENCE
     }
 }
 

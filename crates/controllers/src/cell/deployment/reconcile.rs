@@ -6,13 +6,15 @@ use anyhow::Context as _;
 use compute_api::compute::{Instance, LocationReference, WorkloadDeployment};
 use compute_api::conditions::Update;
 use compute_api::k8s::{Resource as _, Timestamp};
-use compute_api::{finalizers, names};
+use compute_api::{finalizers, labels, names};
 use compute_core::planner::Options;
 use compute_core::rollup::deployment as rollup;
 use compute_core::{meta, scale};
 use compute_runtime::controller::Error;
+use compute_runtime::write::Result as WriteResult;
 use compute_runtime::{Key, Next, Reconciler};
 use kube::Api;
+use kube::api::ListParams;
 use serde_json::json;
 
 use super::super::write::unless_outdated;
@@ -61,7 +63,8 @@ impl Deployments {
             None => (None, Ok(()), true),
             Some(networks) => {
                 let plan = networks.plan(deployment, location.as_ref());
-                let asked = self.ask_for_networks(networks, &plan).await.context("asking for networks");
+                let asked = self.set_up_networks(deployment, networks, &plan).await;
+                let asked = asked.context("setting up networks");
                 let ready = plan.is_ready();
                 (Some(plan.condition), asked, ready)
             }
@@ -146,12 +149,25 @@ impl Deployments {
             self.told.warn(&self.cell.recorder, (key, &**deployment), matter, message);
             return Ok(Next::Done);
         }
+        // The cache may be behind without knowing it, and nothing would make up for an instance that is left behind.
+        if self.has_instances(deployment).await.context("looking for instances that are left")? {
+            return Ok(Next::After(PATIENCE));
+        }
         let released = self.writer.remove_finalizer(&self.api(key), &**deployment, finalizer).await;
         if let Some(Some(after)) = unless_outdated(released).context("letting the deployment go")? {
             self.latest.wrote(key, deployment, after);
         }
         self.pending.forget(meta::uid(&deployment.metadata));
         Ok(Next::Done)
+    }
+
+    /// Whether the server has instances of a deployment, whatever the cache shows.
+    async fn has_instances(&self, deployment: &WorkloadDeployment) -> WriteResult<bool> {
+        let uid = meta::uid(&deployment.metadata);
+        let labelled = ListParams::default().labels(&format!("{}={uid}", labels::WORKLOAD_DEPLOYMENT_UID));
+        let api = self.instance_api(deployment);
+        let found = self.writer.request(api.list_metadata(&labelled)).await?;
+        Ok(found.items.iter().any(|found| meta::is_controlled_by(&found.metadata, uid)))
     }
 
     /// An instance that has a name of this deployment's and cannot be read: nobody can say that it is not ours.

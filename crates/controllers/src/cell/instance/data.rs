@@ -1,7 +1,5 @@
 //! Companions in the cell: copies of a project's ConfigMaps and Secrets. Only that they are there is known here, never what is in them.
 
-use std::collections::BTreeSet;
-
 use compute_api::compute::{Instance, WorkloadDeployment};
 use compute_api::conditions::Update;
 use compute_api::k8s::{ConfigMap, PartialObjectMeta, Secret};
@@ -63,16 +61,14 @@ impl Companions {
             return None;
         }
         let nothing = WorkloadDeployment::default();
-        let present = self.present(meta::namespace(&instance.metadata));
-        referenced_data::condition(&instance.spec, deployment.unwrap_or(&nothing), &present)
-    }
-
-    fn present(&self, namespace: &str) -> BTreeSet<String> {
-        let config_maps =
-            self.config_maps.in_namespace(namespace).into_iter().map(|one| one.metadata.clone());
-        let secrets = self.secrets.in_namespace(namespace).into_iter().map(|one| one.metadata.clone());
-        let staying = config_maps.chain(secrets).filter(|metadata| !meta::is_being_deleted(metadata));
-        staying.filter_map(|metadata| metadata.name).collect()
+        let namespace = meta::namespace(&instance.metadata);
+        let is_there = |name: &str| {
+            let config_map = self.config_maps.get(namespace, name);
+            let secret = self.secrets.get(namespace, name);
+            config_map.is_some_and(|one| !meta::is_being_deleted(&one.metadata))
+                || secret.is_some_and(|one| !meta::is_being_deleted(&one.metadata))
+        };
+        referenced_data::condition(&instance.spec, deployment.unwrap_or(&nothing), is_there)
     }
 }
 

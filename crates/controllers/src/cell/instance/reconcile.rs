@@ -25,8 +25,9 @@ impl Reconciler for Instances {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
         let Some(cached) = self.instances.get(&key.namespace, &key.name) else {
-            if !self.instances.is_unreadable(&key.namespace, &key.name) {
-                self.gone(key);
+            match self.instances.is_unreadable(&key.namespace, &key.name) {
+                true => self.quota.pause(key),
+                false => self.gone(key),
             }
             return Ok(Next::Done);
         };
@@ -54,7 +55,7 @@ impl Instances {
     fn gone(&self, key: &Key) {
         self.latest.forget(key);
         self.told.forget(key);
-        self.quota.forget(key, self.instances.in_namespace(&key.namespace).is_empty());
+        self.quota.forget(key, self.instances.is_namespace_empty(&key.namespace));
     }
 
     /// The deployment that controls an instance.

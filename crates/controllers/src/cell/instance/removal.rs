@@ -19,6 +19,8 @@ use super::Instances;
 
 impl Instances {
     pub(super) async fn let_go(&self, key: &Key, instance: Arc<Instance>) -> Result<Next, Error> {
+        // It asks for nothing any more, however long it takes to go.
+        self.quota.pause(key);
         let held = instance.metadata.finalizers.as_deref().unwrap_or_default();
         if !held.iter().any(|held| held == finalizers::INSTANCE) {
             return Ok(Next::Done);

@@ -1,13 +1,15 @@
-//! Requests to a project's ledger, and what their failures are.
+//! Requests to a project's ledger, and what their failures are. One that hangs is not asked, but for a probe now and then.
 
 use std::time::Duration;
 
 use compute_api::quota::{AllowanceBucket, ResourceClaim};
 use compute_core::meta;
 use compute_core::quota::claim::Failure;
-use compute_runtime::write::{Error, Target, Writer};
+use compute_runtime::write::{Error, Outage, Result, Target, Writer};
+use kube::Api;
 use kube::api::{ListParams, PropagationPolicy};
-use kube::{Api, Client};
+
+use super::projects::Project;
 
 /// How long a ledger may take: a pass makes a few of these requests at most.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
@@ -23,12 +25,12 @@ impl Claims {
     /// The claim of a name, if there is one.
     pub(super) async fn get(
         &self,
-        client: &Client,
+        project: &Project,
         namespace: &str,
         name: &str,
     ) -> Result<Option<ResourceClaim>, Failure> {
-        let api: Api<ResourceClaim> = Api::namespaced(client.clone(), namespace);
-        match self.0.request(api.get(name)).await {
+        let api: Api<ResourceClaim> = Api::namespaced(project.client().clone(), namespace);
+        match self.ask(project, self.0.request(api.get(name))).await {
             Ok(claim) => Ok(Some(claim)),
             Err(Error::NotFound(_)) => Ok(None),
             Err(error) => Err(failure(&error)),
@@ -38,11 +40,11 @@ impl Claims {
     /// Makes a claim. `None` if there is one of that name.
     pub(super) async fn create(
         &self,
-        client: &Client,
+        project: &Project,
         claim: &ResourceClaim,
     ) -> Result<Option<ResourceClaim>, Failure> {
-        let api = Api::namespaced(client.clone(), meta::namespace(&claim.metadata));
-        match self.0.create(&api, claim).await {
+        let api = Api::namespaced(project.client().clone(), meta::namespace(&claim.metadata));
+        match self.ask(project, self.0.create(&api, claim)).await {
             Ok(claim) => Ok(Some(claim)),
             Err(Error::AlreadyExists(_)) => Ok(None),
             Err(error) => Err(failure(&error)),
@@ -50,26 +52,39 @@ impl Claims {
     }
 
     /// Deletes exactly this claim. One that is gone, or has a successor, is fine.
-    pub(super) async fn delete(&self, client: &Client, claim: &ResourceClaim) -> Result<(), Failure> {
-        let api: Api<ResourceClaim> = Api::namespaced(client.clone(), meta::namespace(&claim.metadata));
+    pub(super) async fn delete(&self, project: &Project, claim: &ResourceClaim) -> Result<(), Failure> {
+        let api: Api<ResourceClaim> =
+            Api::namespaced(project.client().clone(), meta::namespace(&claim.metadata));
         let Some(target) = Target::of(claim) else { return Ok(()) };
-        match self.0.delete(&api, &target, PropagationPolicy::Background).await {
+        match self.ask(project, self.0.delete(&api, &target, PropagationPolicy::Background)).await {
             Ok(()) | Err(Error::NotFound(_) | Error::Conflict(_)) => Ok(()),
             Err(error) => Err(failure(&error)),
         }
     }
 
     /// The budgets of a project that can be read.
-    pub(super) async fn buckets(&self, client: &Client, project: &str) -> Vec<AllowanceBucket> {
-        let api: Api<AllowanceBucket> = Api::all(client.clone());
-        let of_project = format!("spec.consumerRef.kind=Project,spec.consumerRef.name={project}");
-        match self.0.request(api.list(&ListParams::default().fields(&of_project))).await {
+    pub(super) async fn buckets(&self, project: &Project) -> Vec<AllowanceBucket> {
+        let api: Api<AllowanceBucket> = Api::all(project.client().clone());
+        let name = project.name();
+        let of_project = format!("spec.consumerRef.kind=Project,spec.consumerRef.name={name}");
+        let params = ListParams::default().fields(&of_project);
+        match self.ask(project, self.0.request(api.list(&params))).await {
             Ok(found) => found.items,
             Err(error) => {
-                tracing::debug!(project, error = error.kind(), "budgets cannot be read");
+                tracing::debug!(project = name, error = error.kind(), "budgets cannot be read");
                 Vec::new()
             }
         }
+    }
+
+    /// Makes a request, unless the ledger is known to hang.
+    async fn ask<T>(&self, project: &Project, request: impl Future<Output = Result<T>>) -> Result<T> {
+        if !project.may_be_asked() {
+            return Err(Error::Unavailable(Outage::Timeout));
+        }
+        let result = request.await;
+        project.answers(!matches!(result, Err(Error::Unavailable(Outage::Timeout))));
+        result
     }
 }
 

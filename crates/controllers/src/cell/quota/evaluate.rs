@@ -8,7 +8,8 @@ use compute_api::conditions::{self as c, Status};
 use compute_api::names;
 use compute_api::quota::ResourceClaim;
 use compute_core::quota::claim::{self, Claimant, Found};
-use compute_core::quota::{self, Outcome, pace, size};
+use compute_core::quota::size::{self, Size};
+use compute_core::quota::{self, Outcome, pace};
 use compute_core::{federation::Upstream, meta};
 use compute_runtime::Key;
 use tokio::time::Instant;
@@ -52,10 +53,17 @@ struct Ask<'a> {
 
 impl Ledger {
     pub(super) async fn evaluate(&self, key: &Key, instance: &Instance) -> Answer {
-        if is_settled(instance) && !self.has_lost_claim(key, instance) {
+        if is_settled(instance) && !self.projects.has_lost(key) {
+            self.projects.settled(key);
             return Answer::new(Outcome::Granted);
         }
         let mut answer = self.ask(key, instance).await;
+        if answer.outcome == Outcome::Granted {
+            self.projects.granted(key);
+            if is_settled(instance) {
+                self.projects.settled(key);
+            }
+        }
         if quota::is_failure(&answer.outcome) {
             let reason = quota::condition(&answer.outcome, None).reason;
             self.metrics.failed(&reason);
@@ -65,14 +73,6 @@ impl Ledger {
         }
         tracing::debug!(%key, outcome = ?answer.outcome, again = ?answer.again, "quota was asked for");
         answer
-    }
-
-    /// Whether the claim of an instance that is past its gate has disappeared. Only seen while claims are watched anyway.
-    fn has_lost_claim(&self, key: &Key, instance: &Instance) -> bool {
-        let Some(project) = self.projects.of(key) else { return false };
-        project.settled(key);
-        let Some(upstream) = self.namespaces.known(&key.namespace) else { return false };
-        project.has_lost(&upstream.namespace, &names::claim_name(meta::name(&instance.metadata)))
     }
 
     async fn ask(&self, key: &Key, instance: &Instance) -> Answer {
@@ -86,7 +86,7 @@ impl Ledger {
                 return Answer { error: Some(error), ..Answer::new(Outcome::NotClaimed) };
             }
         };
-        let project = match self.projects.join(&upstream.project, key) {
+        let project = match self.projects.join(&upstream, key) {
             Ok(project) => project,
             Err(error) => {
                 tracing::warn!(
@@ -110,8 +110,8 @@ impl Ledger {
         let ask = Ask { key, instance, upstream: &upstream, project: &project };
         let answer = self.find_claim(&ask).await;
         match answer.outcome {
-            // It waits in line, or for its predecessor.
-            Outcome::NotClaimed | Outcome::PredecessorLeaving => {}
+            // It waits in line.
+            Outcome::NotClaimed => {}
             Outcome::NotEvaluated => project.line().claims(key),
             // After a denial its own pause counts.
             _ => project.answered(key, answer.again.unwrap_or_else(|| self.recheck(instance))),
@@ -132,7 +132,7 @@ impl Ledger {
         let uid = meta::uid(&instance.metadata);
         match project.seen(key, &upstream.namespace, &name, uid) {
             Seen::Claim(claim) => return self.judge(ask, &claim).await,
-            Seen::Made => match self.claims.get(project.client(), &upstream.namespace, &name).await {
+            Seen::Made => match self.claims.get(project, &upstream.namespace, &name).await {
                 Ok(Some(claim)) => return self.judge(ask, &claim).await,
                 Ok(None) => project.unmade(key),
                 Err(failure) => return Answer::new(claim::failed(&failure)),
@@ -148,15 +148,12 @@ impl Ledger {
 
     async fn make_claim(&self, ask: &Ask<'_>, name: &str) -> Answer {
         let Ask { key, instance, upstream, project } = ask;
-        let size = match size::of(&instance.spec) {
+        let size = match size_of(instance) {
             Ok(size) => size,
-            Err(error) => {
-                let message = format!("The size of the instance cannot be told: {error}");
-                return Answer::new(Outcome::Refused { message });
-            }
+            Err(refused) => return Answer::new(refused),
         };
         let wanted = claim::build(self.claimant(instance, upstream), size);
-        match self.claims.create(project.client(), &wanted).await {
+        match self.claims.create(project, &wanted).await {
             Ok(Some(made)) => {
                 if is_granted(instance) {
                     tracing::warn!(%key, claim = name, "a granted claim had disappeared and was made again");
@@ -165,7 +162,7 @@ impl Ledger {
                 project.made(key, made.clone());
                 self.judge(ask, &made).await
             }
-            Ok(None) => match self.claims.get(project.client(), &upstream.namespace, name).await {
+            Ok(None) => match self.claims.get(project, &upstream.namespace, name).await {
                 Ok(Some(claim)) => self.judge(ask, &claim).await,
                 Ok(None) => Answer::new(Outcome::NotClaimed),
                 Err(failure) => Answer::new(claim::failed(&failure)),
@@ -178,7 +175,11 @@ impl Ledger {
     async fn judge(&self, ask: &Ask<'_>, held: &ResourceClaim) -> Answer {
         let Ask { key, instance, upstream, project } = ask;
         let (claimant, now) = (self.claimant(instance, upstream), self.cell.runtime().clock().now());
-        match claim::read(held, claimant, [], now) {
+        let size = match size_of(instance) {
+            Ok(size) => size,
+            Err(refused) => return Answer::new(refused),
+        };
+        match claim::read(held, claimant, Some(size), [], now) {
             Found::Own(_) if claim::is_denied(held) => self.denied(ask, claimant, held).await,
             Found::Own(outcome) => {
                 if outcome == Outcome::Granted {
@@ -191,27 +192,43 @@ impl Ledger {
                     _ => answer,
                 }
             }
-            Found::Leftover { leaving, .. } => {
-                let answer = Answer::new(Outcome::PredecessorLeaving);
-                if leaving {
-                    return answer;
-                }
-                project.unmade(key);
-                match self.claims.delete(project.client(), held).await {
-                    Ok(()) => answer,
-                    Err(failure) => Answer::new(claim::failed(&failure)),
-                }
+            Found::Leftover { leaving: true, .. } => Answer::new(Outcome::PredecessorLeaving),
+            Found::Leftover { .. } => self.displace(ask, held, Outcome::PredecessorLeaving).await,
+            Found::Wrong => {
+                let message = "A quota claim of the instance's name asks for something else, and is replaced";
+                self.displace(ask, held, Outcome::Refused { message: message.to_owned() }).await
             }
-            Found::OtherCell { source_cluster } => Answer::new(Outcome::HeldByOtherCell { source_cluster }),
+            Found::Foreign { source_cluster } => Answer::new(Outcome::HeldByOtherCell { source_cluster }),
+        }
+    }
+
+    /// Deletes a claim that stands where the instance's own should. If what we know of the instance is old, the claim may be its successor's:
+    /// so the server is asked first.
+    async fn displace(&self, ask: &Ask<'_>, held: &ResourceClaim, outcome: Outcome) -> Answer {
+        let Ask { key, instance, project, .. } = ask;
+        let answer = Answer::new(outcome);
+        match self.is_still_there(instance).await {
+            Ok(true) => {}
+            // What became of it is about to be shown.
+            Ok(false) => return answer,
+            Err(error) => {
+                let error = anyhow::Error::new(error).context("looking whether the instance is still there");
+                return Answer { error: Some(error), ..answer };
+            }
+        }
+        project.unmade(key);
+        match self.claims.delete(project, held).await {
+            Ok(()) => answer,
+            Err(failure) => Answer::new(claim::failed(&failure)),
         }
     }
 
     /// A denial is final, and its granted parts still count: the claim goes at once, and another follows later.
     async fn denied(&self, ask: &Ask<'_>, claimant: Claimant<'_>, held: &ResourceClaim) -> Answer {
         let Ask { key, instance, project, .. } = ask;
-        let buckets = self.claims.buckets(project.client(), project.name()).await;
-        let Found::Own(outcome) = claim::read(held, claimant, &buckets, self.cell.runtime().clock().now())
-        else {
+        let buckets = self.claims.buckets(project).await;
+        let now = self.cell.runtime().clock().now();
+        let Found::Own(outcome) = claim::read(held, claimant, None, &buckets, now) else {
             return Answer::new(Outcome::NotClaimed);
         };
         let (now, chance) = (Instant::now(), self.chance());
@@ -224,7 +241,7 @@ impl Ledger {
             line.wait(key, now)
         };
         project.unmade(key);
-        let deleted = self.claims.delete(project.client(), held).await;
+        let deleted = self.claims.delete(project, held).await;
         let answer = wait.into_iter().fold(Answer::new(outcome), Answer::after);
         match deleted {
             Ok(()) => answer,
@@ -241,6 +258,13 @@ impl Ledger {
         let bits = self.cell.runtime().random().next_u64() >> (u64::BITS - BITS);
         bits as f64 / (1_u64 << BITS) as f64
     }
+}
+
+/// What an instance takes, or what to say if that cannot be told.
+fn size_of(instance: &Instance) -> Result<Size, Outcome> {
+    size::of(&instance.spec).map_err(|error| Outcome::Refused {
+        message: format!("The size of the instance cannot be told: {error}"),
+    })
 }
 
 /// Whether an instance has its grant behind it: nothing is asked for it any more.

@@ -7,7 +7,9 @@
 //! # Guarantees
 //!
 //! - No request about an instance whose claim is granted and whose gate is gone.
-//! - A ledger that hangs costs one pass of its own namespace at a time, and each request at most [`claims::TIMEOUT`].
+//! - A ledger that hangs costs one pass of its own namespace at a time, each request at most [`claims::TIMEOUT`], and only one request now
+//!   and then: the others are answered without it.
+//! - A granted claim that disappears is made again, as far as it is noticed ([`projects`]); the instance's condition stays.
 //! - A project's client lives from the first instance that needs it to the last; its claims are watched only while one waits.
 //! - Nothing is deleted but claims of this cell, each by its uid.
 
@@ -98,6 +100,13 @@ impl Quota {
         match self {
             Self::Disabled => Ok(Released::Done),
             Self::Enforced(ledger) => ledger.release(key, instance).await,
+        }
+    }
+
+    /// Nothing is asked for the instance for now: it is leaving, or cannot be read. Others of its project do not wait for it.
+    pub(super) fn pause(&self, key: &Key) {
+        if let Self::Enforced(ledger) = self {
+            ledger.projects.pause(key);
         }
     }
 

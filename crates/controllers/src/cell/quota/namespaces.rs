@@ -48,7 +48,7 @@ impl Namespaces {
     }
 
     /// What a namespace stands for, if that is known without a request.
-    pub(super) fn known(&self, namespace: &str) -> Option<Upstream> {
+    fn known(&self, namespace: &str) -> Option<Upstream> {
         if let Some(project) = &self.project {
             return Some(Upstream { project: project.clone(), namespace: namespace.to_owned() });
         }

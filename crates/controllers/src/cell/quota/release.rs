@@ -28,28 +28,28 @@ impl Ledger {
             Ok(Stands::ForNothing(why)) => return Ok(self.orphaned(key, why)),
             Err(error) => return Err(anyhow::Error::new(error).context("reading the namespace")),
         };
-        let project = self.projects.join(&upstream.project, key)?;
+        let project = self.projects.join(&upstream, key)?;
         let name = names::claim_name(meta::name(&instance.metadata));
-        let held = match self.claims.get(project.client(), &upstream.namespace, &name).await {
+        let held = match self.claims.get(&project, &upstream.namespace, &name).await {
             Ok(held) => held,
             Err(failure) => return self.failed(key, &project, &failure).await,
         };
         let Some(held) = held else { return Ok(done(key, &project, false)) };
         let now = self.cell.runtime().clock().now();
-        let ours = match claim::read(&held, self.claimant(instance, &upstream), [], now) {
-            Found::Own(_) => true,
+        let ours = match claim::read(&held, self.claimant(instance, &upstream), None, [], now) {
+            Found::Own(_) | Found::Wrong => true,
             // Of an earlier instance, which is gone, unless what we know of this one is old and the claim is its successor's.
             Found::Leftover { leaving, .. } => !leaving && self.is_still_there(instance).await?,
-            Found::OtherCell { .. } => false,
+            Found::Foreign { .. } => false,
         };
-        if ours && let Err(failure) = self.claims.delete(project.client(), &held).await {
+        if ours && let Err(failure) = self.claims.delete(&project, &held).await {
             return self.failed(key, &project, &failure).await;
         }
         Ok(done(key, &project, ours && claim::is_granted(&held)))
     }
 
     /// Whether the cell's server still has this very instance.
-    async fn is_still_there(&self, instance: &Instance) -> Result<bool, Error> {
+    pub(super) async fn is_still_there(&self, instance: &Instance) -> Result<bool, Error> {
         let api: Api<Instance> =
             Api::namespaced(self.cell.client().clone(), meta::namespace(&instance.metadata));
         let found = api.get_metadata_opt(meta::name(&instance.metadata)).await?;
