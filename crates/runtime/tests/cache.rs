@@ -57,6 +57,11 @@ async fn a_cache_holds_what_is_there_and_follows_changes() {
     assert_eq!(value(&cache.get("default", "a").unwrap()), "2");
     assert!(cache.get("default", "b").is_none() && cache.get("other", "a").is_none());
     assert_eq!(cache.in_namespace("default").len(), 1);
+    assert!(!cache.is_namespace_empty("default") && cache.is_namespace_empty("other"));
+    delete(&client, "a").await;
+    until("the namespace is empty", || cache.is_namespace_empty("default")).await;
+    create(&client, "a", "2").await;
+    until("it is there again", || cache.len() == 1).await;
     assert!(cache.get("default", "a").unwrap().managed_fields().is_empty());
     assert_eq!(
         *heard.lock(),
@@ -65,6 +70,8 @@ async fn a_cache_holds_what_is_there_and_follows_changes() {
             entry("b", None, Some("1")),
             entry("a", Some("1"), Some("2")),
             entry("b", Some("1"), None),
+            entry("a", Some("2"), None),
+            entry("a", None, Some("2")),
         ]
     );
     assert_eq!((faults.count(Asked::List), faults.count(Asked::Watch)), (1, 1));

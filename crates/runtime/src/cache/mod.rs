@@ -208,6 +208,11 @@ impl<K: Object> Cache<K> {
         self.0.store.in_namespace(namespace)
     }
 
+    /// Whether a namespace holds none that could be decoded; [`has_unreadable`](Self::has_unreadable) tells of the others.
+    pub fn is_namespace_empty(&self, namespace: &str) -> bool {
+        self.0.store.is_namespace_empty(namespace)
+    }
+
     /// How many objects it holds.
     pub fn len(&self) -> usize {
         self.0.store.len()

@@ -110,6 +110,10 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             .unwrap_or_default()
     }
 
+    pub(crate) fn is_namespace_empty(&self, namespace: &str) -> bool {
+        self.state.read().objects.get(namespace).is_none_or(BTreeMap::is_empty)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.state.read().count
     }
