@@ -242,7 +242,8 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             (known, before)
         };
         let news = known != Some(version);
-        if known.is_none() {
+        if news {
+            // It may be being deleted by now, which its metadata tells.
             subscribers.tell(&Change { name: name.clone(), before, after: None, unreadable: true });
         }
         news
