@@ -4,7 +4,9 @@
 //!
 //! Workloads go first, everywhere. What a controller made goes by that controller's hand, so that nothing is
 //! cut off from what it left on other planes; what people made beside Workloads is deleted once nothing can
-//! need it.
+//! need it, and so is what a cell left that is no cell any more. A cell that is merely cut off is waited for.
+
+use std::collections::BTreeSet;
 
 use compute_api::{k8s::ObjectMeta, labels};
 
@@ -69,8 +71,9 @@ impl Clearing<'_> {
     }
 }
 
-/// What to do about what is left in the plane of a project that is being deleted.
-pub fn clear<'a>(left: &Contents<'a>) -> Clearing<'a> {
+/// What to do about what is left in the plane of a project that is being deleted. `cells` are all that there are, by name, whether they
+/// answer or not.
+pub fn clear<'a>(left: &Contents<'a>, cells: &BTreeSet<String>) -> Clearing<'a> {
     let kinds = [
         (Kind::Workload, &left.workloads),
         (Kind::WorkloadDeployment, &left.deployments),
@@ -86,17 +89,19 @@ pub fn clear<'a>(left: &Contents<'a>) -> Clearing<'a> {
         Some(Kind::Instance) => (Kind::Instance, &left.instances),
         Some(Kind::ResourceClaim) => (Kind::ResourceClaim, &left.claims),
     };
-    let is_peoples = |object: &ObjectMeta| match first {
+    let may_go = |object: &ObjectMeta| match first {
         Kind::Workload => true,
         Kind::WorkloadDeployment => meta::controller_uid(object).is_none(),
         // They are projections.
         Kind::Instance => false,
-        // A cell releases its own once the instance has stopped.
-        Kind::ResourceClaim => meta::label(object, labels::SOURCE_CLUSTER).is_none(),
+        // A cell releases its own once the instance has stopped. One that is gone releases nothing, and runs nothing.
+        Kind::ResourceClaim => {
+            meta::label(object, labels::SOURCE_CLUSTER).is_none_or(|cell| !cells.contains(cell))
+        }
     };
     let mut delete: Vec<_> = objects
         .iter()
-        .filter(|object| !meta::is_being_deleted(object) && is_peoples(object))
+        .filter(|object| !meta::is_being_deleted(object) && may_go(object))
         .map(|object| (first, *object))
         .collect();
     delete.sort_by_key(|(_, object)| (meta::namespace(object), meta::name(object)));
@@ -130,29 +135,32 @@ mod tests {
         let mut of_cell = object("of-cell");
         of_cell.labels = Some(meta::map([(labels::SOURCE_CLUSTER, "cell-dfw")]));
         let by_hand = object("by-hand");
+        let mut of_gone_cell = object("of-gone-cell");
+        of_gone_cell.labels = Some(meta::map([(labels::SOURCE_CLUSTER, "cell-old")]));
+        let cells = BTreeSet::from(["cell-dfw".to_owned()]);
         let mut left = Contents {
             workloads: vec![&b, &going, &a],
             deployments: vec![&owned, &stray],
             instances: vec![&instance],
-            claims: vec![&of_cell, &by_hand],
+            claims: vec![&of_cell, &of_gone_cell, &by_hand],
         };
-        let clearing = clear(&left);
+        let clearing = clear(&left, &cells);
         assert_eq!(deleted(&clearing), ["a", "b"]);
         assert_eq!(
             clearing.message(),
             "Waiting for Workloads, WorkloadDeployments, Instances and ResourceClaims to be gone"
         );
         left.workloads.clear();
-        assert_eq!(deleted(&clear(&left)), ["stray"]);
+        assert_eq!(deleted(&clear(&left, &cells)), ["stray"]);
         left.deployments.clear();
-        assert_eq!(clear(&left).delete, []);
+        assert_eq!(clear(&left, &cells).delete, []);
         left.instances.clear();
-        let clearing = clear(&left);
+        let clearing = clear(&left, &cells);
         assert_eq!(
             (deleted(&clearing), &*clearing.message()),
-            (vec!["by-hand"], "Waiting for ResourceClaims to be gone")
+            (vec!["by-hand", "of-gone-cell"], "Waiting for ResourceClaims to be gone")
         );
         left.claims.clear();
-        assert_eq!(clear(&left), Clearing::default());
+        assert_eq!(clear(&left, &cells), Clearing::default());
     }
 }

@@ -204,7 +204,8 @@ impl Platform {
         let all = self.discover(worker, &core, tasks);
         let host: Arc<dyn projects::Host> = Arc::new(self.0.projects.host(self.to_projects(worker)));
         let starting_content = Arc::new(content::of_a_project);
-        projects::spawn(tasks, projects::Setup { core: core.clone(), host, starting_content });
+        let names = cells.iter().map(|(city, _)| planes::cluster_name(city)).collect();
+        projects::spawn(tasks, projects::Setup { core: core.clone(), host, starting_content, cells: names });
         quota::spawn(tasks, quota::Setup { projects: all.clone(), core: core.clone() });
         for (_, cell) in &cells {
             networks::spawn(tasks, networks::Setup { cell: cell.clone() });

@@ -108,7 +108,8 @@ impl Core {
         let content = vec![Content::of(&network).unwrap()];
         let starting_content = Arc::new(move |_: &str| content.clone());
         self.running = Some(Running::start(&runtime, |tasks, _| {
-            projects::spawn(tasks, Setup { core, host, starting_content });
+            let cells = ["cell-dfw".to_owned()].into();
+            projects::spawn(tasks, Setup { core, host, starting_content, cells });
         }));
     }
 
@@ -268,6 +269,7 @@ async fn a_project_goes_after_everything_in_it() {
     make::<Instance>(&client, "web-0", instance).await;
     make::<ResourceClaim>(&client, "of-cell", claim(&json!({ labels::SOURCE_CLUSTER: "cell-dfw" }))).await;
     make::<ResourceClaim>(&client, "by-hand", claim(&json!({}))).await;
+    make::<ResourceClaim>(&client, "of-gone", claim(&json!({ labels::SOURCE_CLUSTER: "cell-gone" }))).await;
 
     core.delete("a").await;
     let waits = async |wanted: &str| {

@@ -31,6 +31,11 @@ pub fn core() -> Vec<PolicyRule> {
     vec![rule(milo::RESOURCE_MANAGER_GROUP, &["projects"], &["get", "list", "watch"])]
 }
 
+/// In the core plane besides, where projects are found by the objects that stand for their planes: `internalServiceDiscovery`.
+pub fn core_internal() -> Vec<PolicyRule> {
+    vec![rule(milo::INFRASTRUCTURE_GROUP, &["projectcontrolplanes"], &["list", "watch"])]
+}
+
 /// On the hub.
 pub fn hub() -> Vec<PolicyRule> {
     vec![

@@ -113,6 +113,35 @@ async fn a_deployment_cannot_be_pointed_elsewhere() {
     assert_eq!(world.copy("b", "web-main-dfw").await.uid(), other.uid());
 }
 
+/// What somebody owns beside us is not removed by an apply.
+#[tokio::test(start_paused = true)]
+async fn what_is_added_to_a_copy_by_hand_is_taken_out() {
+    let world = World::new().await;
+    let _manager = world.start().await;
+    world.create::<Workload>("a", &workload("web", &[("main", &["DFW"])])).await;
+    let copy = world.copy("a", "web-main-dfw").await;
+    world.settle().await;
+    let added = json!({
+        "metadata": { "annotations": { annotations::RESTARTED_AT: "2026-05-01T00:00:00Z", "hub": "own" } },
+        "spec": { "replicas": 7, "scaleSettings": { "maxReplicas": 30 } },
+    });
+    let hub_namespace = copy.namespace().unwrap();
+    world.patch::<WorkloadDeployment>("hub", &hub_namespace, "web-main-dfw", added).await;
+    let found = world
+        .becomes("hub", &hub_namespace, "web-main-dfw", |one: &WorkloadDeployment| {
+            one.spec.scale_settings.max_replicas.is_none()
+        })
+        .await;
+    assert_eq!((found.annotations().get(annotations::RESTARTED_AT), found.spec.replicas), (None, Some(7)));
+    assert_eq!(found.annotations()["hub"], "own");
+    // Later passes find nothing to do.
+    world.settle().await;
+    let before = world.wire("hub").requests().len();
+    world.report("a", "web-main-dfw", 2).await;
+    world.settle().await;
+    assert_eq!(world.wire("hub").requests()[before..], [] as [String; 0]);
+}
+
 /// A hub restored from an old snapshot has copies that nobody wants any more.
 #[tokio::test(start_paused = true)]
 async fn copies_without_a_projects_object_are_deleted() {

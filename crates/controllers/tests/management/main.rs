@@ -6,6 +6,7 @@ mod cascade;
 mod federation;
 mod hub_down;
 mod hub_namespaces;
+mod one_watch;
 mod planes;
 mod policies;
 mod projection;

@@ -154,12 +154,16 @@ async fn a_missing_hub_holds_what_was_sent_to_it() {
     world.settle().await;
     manager.stop().await;
     let manager = world.start_with(false).await;
-    world.delete::<Workload>("a", NS, "web").await;
+    let elsewhere =
+        json!({ "spec": { "placements": workload("web", &[("main", &["IAD"])])["spec"]["placements"] } });
+    world.patch::<Workload>("a", NS, "web", elsewhere).await;
     eventually("it is told", async || match world.events("a", "web").await {
         told if told.iter().any(|(reason, _)| reason == "FederationMissing") => Ok(()),
         told => Err(format!("{told:?}")),
     })
     .await;
+    assert!(world.get::<Workload>("a", NS, "web").await.unwrap().metadata.deletion_timestamp.is_none());
+    world.delete::<Workload>("a", NS, "web").await;
     tokio::time::sleep(Duration::from_secs(3600)).await;
     let held = world.appears::<WorkloadDeployment>("a", NS, "web-main-dfw").await;
     assert_eq!(held.finalizers(), [finalizers::FEDERATOR]);

@@ -3,6 +3,7 @@
 use compute_api::compute::{Workload, WorkloadDeployment};
 use compute_api::k8s::ResourceExt as _;
 use compute_api::karmada::PropagationPolicy;
+use compute_api::labels;
 use serde_json::json;
 
 use crate::support::*;
@@ -67,9 +68,41 @@ async fn a_policy_that_goes_is_made_again() {
         "spec": { "propagateDeps": false, "priority": 3, "placement": { "clusterAffinity": { "clusterNames": ["x"] } } },
     });
     world.patch::<PropagationPolicy>("hub", &hub_namespace, "city-dfw", edit).await;
-    let right = |found: &PropagationPolicy| found.spec.propagate_deps == Some(true);
+    let right = |found: &PropagationPolicy| {
+        let affinity =
+            found.spec.placement.as_ref().and_then(|placement| placement.cluster_affinity.as_ref());
+        found.spec.propagate_deps == Some(true)
+            && affinity.is_some_and(|affinity| affinity.cluster_names.is_empty())
+    };
     let found = world.becomes("hub", &hub_namespace, "city-dfw", right).await;
     assert_eq!((found.labels()["hub"].as_str(), found.spec.priority), ("own", Some(3)));
+
+    // It says whose it is, as the namespace does.
+    let unlabel = json!({ "metadata": { "labels": { labels::UPSTREAM_NAMESPACE: null } } });
+    world.patch::<PropagationPolicy>("hub", &hub_namespace, "city-dfw", unlabel).await;
+    let labelled = |found: &PropagationPolicy| {
+        let label = |key| found.labels().get(key).map(String::as_str);
+        label(labels::UPSTREAM_CLUSTER_NAME) == Some("cluster-a")
+            && label(labels::UPSTREAM_NAMESPACE) == Some(NS)
+    };
+    world.becomes("hub", &hub_namespace, "city-dfw", labelled).await;
+}
+
+/// The name alone does not make it ours, not even in a namespace of ours.
+#[tokio::test(start_paused = true)]
+async fn a_policy_that_says_nothing_is_not_deleted() {
+    let world = World::new().await;
+    let _manager = world.start().await;
+    world.create::<Workload>("a", &workload("web", &[("main", &["DFW"])])).await;
+    has_policies(&world, "a", &["city-dfw"]).await;
+    let policy = json!({
+        "apiVersion": "policy.karmada.io/v1alpha1", "kind": "PropagationPolicy",
+        "metadata": { "name": "city-iad", "namespace": world.hub_namespace("a").await },
+        "spec": { "resourceSelectors": [{ "apiVersion": "v1", "kind": "ConfigMap" }] },
+    });
+    world.create::<PropagationPolicy>("hub", &policy).await;
+    world.settle().await;
+    has_policies(&world, "a", &["city-dfw", "city-iad"]).await;
 }
 
 /// A policy of that name elsewhere is somebody else's.

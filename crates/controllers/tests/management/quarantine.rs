@@ -69,6 +69,24 @@ async fn what_has_no_owner_for_long_is_told_once_and_left_alone() {
     assert_eq!(quarantined(&world), 0);
 }
 
+/// Each waits for itself, though the first one went and the second one came while nobody looked.
+#[tokio::test(start_paused = true)]
+async fn another_one_of_that_name_waits_anew() {
+    let world = World::new().await;
+    let _manager = world.start().await;
+    let (copy, stray) = stray(&world).await;
+    world.create::<Instance>("hub", &stray).await;
+    tokio::time::sleep(Duration::from_secs(500)).await;
+    world.wire("hub").down();
+    let hub_namespace = copy.metadata.namespace.clone().unwrap();
+    world.delete::<Instance>("hub", &hub_namespace, "late-main-dfw-0").await;
+    world.create::<Instance>("hub", &stray).await;
+    world.wire("hub").good();
+    tokio::time::sleep(Duration::from_secs(400)).await;
+    assert_eq!(quarantined(&world), 0);
+    until("it is in quarantine", || quarantined(&world) == 1).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_does_not_say_whose_it_is_is_told_once() {
     let world = World::new().await;

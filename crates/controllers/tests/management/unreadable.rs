@@ -81,19 +81,53 @@ async fn a_deployment_that_cannot_be_decoded_keeps_its_place() {
         "its copy is no orphan"
     );
 
-    // Its Workload goes; it is asked to go too, and is waited for.
+    // Its Workload goes, and takes it along with its copy: its metadata is all that this needs.
     world.delete::<Workload>("a", NS, "web").await;
-    eventually("it is being deleted", async || match api.get_metadata("web-main-dfw").await {
-        Ok(found) if found.metadata.deletion_timestamp.is_some() => Ok(()),
-        other => Err(format!("{other:?}")),
-    })
-    .await;
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    world.appears::<Workload>("a", NS, "web").await;
-    let mend = compute_api::kube::api::Patch::Merge(json!({ "spec": { "placementName": "main" } }));
-    api.patch("web-main-dfw", &Default::default(), &mend).await.unwrap();
     world.disappears::<Workload>("a", NS, "web").await;
     world.has_only::<WorkloadDeployment>("hub", &["other-main-dfw"]).await;
+}
+
+/// A copy that cannot be decoded goes with the project's deployment.
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_cannot_be_decoded_holds_nothing() {
+    let world = world().await;
+    let _manager = world.start().await;
+    world.create::<Workload>("a", &workload("web", &[("main", &["DFW"])])).await;
+    let copy = world.copy("a", "web-main-dfw").await;
+    world.settle().await;
+    let copies = world.dynamic::<WorkloadDeployment>("hub", &copy.metadata.namespace.clone().unwrap());
+    let spoil = compute_api::kube::api::Patch::Merge(json!({ "spec": { "placementName": 5 } }));
+    copies.patch("web-main-dfw", &Default::default(), &spoil).await.unwrap();
+    world.settle().await;
+    world.delete::<Workload>("a", NS, "web").await;
+    world.disappears::<Workload>("a", NS, "web").await;
+    assert!(copies.list_metadata(&Default::default()).await.unwrap().items.is_empty());
+}
+
+/// A projection that cannot be decoded is there: nobody tries to make it again and again.
+#[tokio::test(start_paused = true)]
+async fn a_projection_that_cannot_be_decoded_is_left_alone() {
+    let world = world().await;
+    let _manager = world.start().await;
+    world.create::<Workload>("a", &workload("web", &[("main", &["DFW"])])).await;
+    world.write_back("a", "web-main-dfw", 0, ("False", "Starting")).await;
+    world.has_only::<Instance>("a", &["web-main-dfw-0"]).await;
+    world.settle().await;
+    let projections = world.dynamic::<Instance>("a", NS);
+    let patch =
+        |volumes: Value| compute_api::kube::api::Patch::Merge(json!({ "spec": { "volumes": volumes } }));
+    projections.patch("web-main-dfw-0", &Default::default(), &patch(json!(5))).await.unwrap();
+    world.settle().await;
+    let before = world.wire("a").requests().len();
+    world.write_back("a", "web-main-dfw", 0, ("True", "Available")).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(world.wire("a").requests()[before..], [] as [String; 0]);
+    projections.patch("web-main-dfw-0", &Default::default(), &patch(Value::Null)).await.unwrap();
+    let ready = |instance: &Instance| {
+        let conditions = &instance.status.as_ref().unwrap().conditions;
+        conditions.iter().any(|said| said.type_ == "Ready" && said.status == "True")
+    };
+    world.becomes("a", NS, "web-main-dfw-0", ready).await;
 }
 
 /// On the hub: neither is its policy removed, nor its projection, nor is it written over.

@@ -8,9 +8,10 @@ use compute_api::{
     names::ProjectNameError,
     template_hash,
 };
+use serde_json::{Map, Value, json};
 
 use super::Upstream;
-use crate::meta;
+use crate::{meta, patch};
 
 /// The field manager that applies hub copies.
 pub const FIELD_MANAGER: &str = "compute-federator";
@@ -122,21 +123,49 @@ fn hub_copy(
     })
 }
 
+/// What is left to patch after `wanted` was applied: an apply leaves what somebody else has added, and each later pass would find the
+/// difference again. `None` if the copy, as the server answered, is as it should be.
+pub fn correction(applied: &WorkloadDeployment, wanted: &WorkloadDeployment) -> Option<Value> {
+    if !differs(applied, wanted) {
+        return None;
+    }
+    let to_value = |spec: &WorkloadDeploymentSpec| {
+        serde_json::to_value(spec).expect("our types have string keys and no failing serialiser")
+    };
+    let dropped: Map<String, Value> =
+        dropped(&applied.metadata, &wanted.metadata).map(|key| (key.to_owned(), Value::Null)).collect();
+    Some(json!({
+        "metadata": {
+            "uid": applied.metadata.uid,
+            "resourceVersion": applied.metadata.resource_version,
+            "annotations": dropped,
+        },
+        "spec": patch::between(&to_value(&applied.spec), &to_value(&wanted_spec(applied, wanted))),
+    }))
+}
+
 fn differs(hub: &WorkloadDeployment, wanted: &WorkloadDeployment) -> bool {
     let held = &hub.metadata;
-    let dropped = PROPAGATED.iter().any(|key| {
-        meta::annotation(held, key).is_some() && meta::annotation(&wanted.metadata, key).is_none()
-    });
-    // What somebody scales on the hub itself is left alone; what was ours and is unset is taken back.
+    dropped(held, &wanted.metadata).next().is_some()
+        || !meta::covers(held.labels.as_ref(), wanted.metadata.labels.as_ref())
+        || !meta::covers(held.annotations.as_ref(), wanted.metadata.annotations.as_ref())
+        || !template_hash::same_content(&hub.spec, &wanted_spec(hub, wanted))
+}
+
+/// Annotations of ours that are not said any more.
+fn dropped<'a>(held: &'a ObjectMeta, wanted: &'a ObjectMeta) -> impl Iterator<Item = &'static str> + 'a {
+    let is_dropped =
+        |key: &&str| meta::annotation(held, key).is_some() && meta::annotation(wanted, key).is_none();
+    PROPAGATED.into_iter().filter(is_dropped)
+}
+
+/// What the spec should be. What somebody scales on the hub itself is left alone; what was ours and is unset is taken back.
+fn wanted_spec(hub: &WorkloadDeployment, wanted: &WorkloadDeployment) -> WorkloadDeploymentSpec {
     let replicas = match wanted.spec.replicas {
         None if !owns_replicas(hub) => hub.spec.replicas,
         replicas => replicas,
     };
-    let spec = WorkloadDeploymentSpec { replicas, ..wanted.spec.clone() };
-    dropped
-        || !meta::covers(held.labels.as_ref(), wanted.metadata.labels.as_ref())
-        || !meta::covers(held.annotations.as_ref(), wanted.metadata.annotations.as_ref())
-        || !template_hash::same_content(&hub.spec, &spec)
+    WorkloadDeploymentSpec { replicas, ..wanted.spec.clone() }
 }
 
 /// Whether the number of replicas on the hub was applied from here.

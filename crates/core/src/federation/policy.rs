@@ -4,7 +4,8 @@
 //!
 //! A policy exists if and only if a hub deployment with its city does, and is owned by each of these and by
 //! nothing else. Its key is the city in lower case; where deployments spell the city differently, it selects
-//! every spelling, since labels are matched exactly.
+//! every spelling, since labels are matched exactly. It carries the upstream labels of its namespace; one that
+//! does not, and is not owned by deployments alone, is not ours to delete.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,10 @@ use compute_api::{
     labels,
 };
 
-use crate::{location::same_city, meta};
+use serde_json::{Value, json};
+
+use super::Upstream;
+use crate::{location::same_city, meta, patch};
 
 /// Marks that Karmada puts on a cluster that it cannot reach.
 const CUT_OFF_TAINTS: [&str; 2] = ["cluster.karmada.io/not-ready", "cluster.karmada.io/unreachable"];
@@ -61,9 +65,9 @@ pub enum Step {
     Nothing,
 }
 
-/// What to do about the policy of a city. `deployments` may hold any of the hub namespace.
+/// What to do about the policy of a city. `deployments` may hold any of the hub namespace, of which at least name and labels are given.
 pub fn decide<'a>(
-    hub_namespace: &str,
+    hub_namespace: &ObjectMeta,
     of_city: &str,
     deployments: impl IntoIterator<Item = &'a WorkloadDeployment>,
     stored: Option<&PropagationPolicy>,
@@ -81,29 +85,75 @@ pub fn decide<'a>(
                 Step::Wait
             }
         }
-        Some(stored) if users.is_empty() => Step::Delete { uid: meta::uid(&stored.metadata).to_owned() },
-        None if users.is_empty() => Step::Nothing,
+        Some(stored) if users.is_empty() && is_ours(stored) => {
+            Step::Delete { uid: meta::uid(&stored.metadata).to_owned() }
+        }
+        Some(_) | None if users.is_empty() => Step::Nothing,
         stored => {
             let wanted = policy(hub_namespace, of_city, &users);
-            let equal = stored.is_some_and(|stored| {
-                owning_deployments(&stored.metadata) == owning_deployments(&wanted.metadata)
-                    && covers_spec(&stored.spec, &wanted.spec)
-            });
-            if equal { Step::Nothing } else { Step::Apply(Box::new(wanted)) }
+            if stored.is_some_and(|stored| is_equal(stored, &wanted)) {
+                Step::Nothing
+            } else {
+                Step::Apply(Box::new(wanted))
+            }
         }
     }
+}
+
+/// What is left to patch after `wanted` was applied: an apply leaves what somebody else has added, and each later pass would find the
+/// difference again. `None` if the policy, as the server answered, is as it should be.
+pub fn correction(applied: &PropagationPolicy, wanted: &PropagationPolicy) -> Option<Value> {
+    if is_equal(applied, wanted) {
+        return None;
+    }
+    let ours = owning_deployments(&wanted.metadata);
+    let owners = applied.metadata.owner_references.iter().flatten();
+    let owners: Vec<_> =
+        owners.filter(|owner| !is_deployment(owner) || ours.contains_key(&*owner.uid)).collect();
+    let mut spec = applied.spec.clone();
+    spec.resource_selectors.clone_from(&wanted.spec.resource_selectors);
+    spec.propagate_deps = wanted.spec.propagate_deps;
+    if let (Some(held), Some(placement)) = (&mut spec.placement, &wanted.spec.placement) {
+        held.cluster_affinity.clone_from(&placement.cluster_affinity);
+        held.spread_constraints.clone_from(&placement.spread_constraints);
+    }
+    let to_value = |spec: &PropagationPolicySpec| {
+        serde_json::to_value(spec).expect("our types have string keys and no failing serialiser")
+    };
+    Some(json!({
+        "metadata": {
+            "uid": applied.metadata.uid,
+            "resourceVersion": applied.metadata.resource_version,
+            "ownerReferences": owners,
+        },
+        "spec": patch::between(&to_value(&applied.spec), &to_value(&spec)),
+    }))
+}
+
+/// Whether a stored policy has everything that is ours, and nothing in its place.
+fn is_equal(stored: &PropagationPolicy, wanted: &PropagationPolicy) -> bool {
+    owning_deployments(&stored.metadata) == owning_deployments(&wanted.metadata)
+        && meta::covers(stored.metadata.labels.as_ref(), wanted.metadata.labels.as_ref())
+        && covers_spec(&stored.spec, &wanted.spec)
+}
+
+/// Whether a policy was made from here: its name alone does not tell.
+fn is_ours(stored: &PropagationPolicy) -> bool {
+    let mut owners = stored.metadata.owner_references.iter().flatten().peekable();
+    Upstream::of(&stored.metadata).is_some() || (owners.peek().is_some() && owners.all(is_deployment))
+}
+
+fn is_deployment(owner: &OwnerReference) -> bool {
+    owner.kind == "WorkloadDeployment"
 }
 
 /// The deployments that own a policy, in any order. Other owners are somebody else's.
 fn owning_deployments(meta: &ObjectMeta) -> BTreeMap<&str, &OwnerReference> {
     let owners = meta.owner_references.iter().flatten();
-    owners
-        .filter(|owner| owner.kind == "WorkloadDeployment")
-        .map(|owner| (owner.uid.as_str(), owner))
-        .collect()
+    owners.filter(|owner| is_deployment(owner)).map(|owner| (owner.uid.as_str(), owner)).collect()
 }
 
-fn policy(hub_namespace: &str, of_city: &str, users: &[&WorkloadDeployment]) -> PropagationPolicy {
+fn policy(hub_namespace: &ObjectMeta, of_city: &str, users: &[&WorkloadDeployment]) -> PropagationPolicy {
     let spellings: BTreeSet<_> = users.iter().filter_map(|deployment| city(deployment)).collect();
     let selector = selector(&spellings);
     let tolerations = CUT_OFF_TAINTS.iter().flat_map(|key| {
@@ -117,7 +167,9 @@ fn policy(hub_namespace: &str, of_city: &str, users: &[&WorkloadDeployment]) -> 
     PropagationPolicy {
         metadata: ObjectMeta {
             name: Some(name(of_city)),
-            namespace: Some(hub_namespace.to_owned()),
+            namespace: hub_namespace.name.clone(),
+            // It says where what is in it comes from.
+            labels: Upstream::of(hub_namespace).and_then(|upstream| upstream.labels().ok()),
             owner_references: Some(users.iter().map(|user| meta::owned_by(*user)).collect()),
             ..ObjectMeta::default()
         },

@@ -28,6 +28,8 @@ pub enum Cell {
     },
     /// No cell serves the city.
     Absent,
+    /// Nobody can tell now: what was said of it last stays.
+    Unknown,
 }
 
 /// What is known of the cell that serves a city. The label is compared exactly, as the hub does.
@@ -46,7 +48,7 @@ pub fn cell<'a>(city: &str, clusters: impl IntoIterator<Item = &'a Cluster>) -> 
         found = match found {
             // Of several that do not answer the one that was there last counts.
             Cell::NotReady { since: other } => Cell::NotReady { since: since.max(other) },
-            Cell::Ready | Cell::Absent => Cell::NotReady { since },
+            Cell::Ready | Cell::Absent | Cell::Unknown => Cell::NotReady { since },
         };
     }
     found
@@ -72,6 +74,10 @@ pub fn mirror(
     let believed = hub.filter(|hub| is_believed(project, hub)).and_then(|hub| hub.status.clone());
     let reports = believed.is_some();
     let mut status = believed.unwrap_or(stored);
+    if let (Cell::Unknown, Some(said)) = (cell, before.as_ref().filter(|said| is_overlay(&said.reason))) {
+        replace(&mut status.conditions, said.clone());
+        return status;
+    }
     let overlay = overlay(&project.spec.city_code, cell, &status).or_else(|| {
         let retold = before.as_ref().is_some_and(|said| is_overlay(&said.reason));
         (!reports && retold)
@@ -119,7 +125,7 @@ fn is_overlay(reason: &str) -> bool {
 
 fn overlay(city: &str, cell: &Cell, status: &WorkloadDeploymentStatus) -> Option<Update> {
     match cell {
-        Cell::Ready => None,
+        Cell::Ready | Cell::Unknown => None,
         Cell::Absent => {
             let message = format!("No cell serves city {city}");
             Some(Update::new(c::AVAILABLE, Status::False, c::NO_MATCHING_LOCATION, message))

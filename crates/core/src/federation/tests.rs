@@ -124,8 +124,13 @@ fn on_hub(name: &str, city: &str) -> WorkloadDeployment {
     made
 }
 
+fn hub_namespace() -> Namespace {
+    let project = Namespace { metadata: stored("", "default", "1"), ..Namespace::default() };
+    namespace::hub_namespace("org/p", &project).unwrap()
+}
+
 fn policy_of(deployments: &[WorkloadDeployment], stored: Option<&PropagationPolicy>) -> policy::Step {
-    policy::decide("ns-1", "dfw", deployments, stored)
+    policy::decide(&hub_namespace().metadata, "dfw", deployments, stored)
 }
 
 #[test]
@@ -158,6 +163,73 @@ fn a_policy_exists_as_long_as_its_city_has_a_deployment() {
     let going = leaving(held);
     assert_eq!(policy_of(&all, Some(&going)), policy::Step::Wait);
     assert_eq!(policy_of(&[], Some(&going)), policy::Step::Nothing);
+}
+
+#[test]
+fn a_policy_says_whose_it_is_and_only_such_a_one_is_deleted() {
+    let all = [on_hub("a", "DFW")];
+    let policy::Step::Apply(made) = policy_of(&all, None) else { panic!() };
+    assert_eq!(meta::namespace(&made.metadata), "ns-1");
+    assert_eq!(Upstream::of(&made.metadata), Some(upstream()));
+    let mut bare = (*made).clone();
+    bare.metadata.uid = Some("policy-uid".to_owned());
+    bare.metadata.labels = None;
+    assert!(matches!(policy_of(&all, Some(&bare)), policy::Step::Apply(_)), "the labels are put on");
+    let delete = policy::Step::Delete { uid: "policy-uid".to_owned() };
+    assert_eq!(policy_of(&[], Some(&bare)), delete, "deployments alone own it");
+    let mut others = bare.clone();
+    others.metadata.owner_references.as_mut().unwrap()[0].kind = "Other".to_owned();
+    assert_eq!(policy_of(&[], Some(&others)), policy::Step::Nothing);
+    bare.metadata.owner_references = None;
+    assert_eq!(policy_of(&[], Some(&bare)), policy::Step::Nothing, "its name alone does not make it ours");
+    bare.metadata.labels.clone_from(&made.metadata.labels);
+    assert_eq!(policy_of(&[], Some(&bare)), delete);
+}
+
+/// What an apply leaves, since somebody else owns it, is named field by field.
+#[test]
+fn what_others_added_to_a_policy_is_taken_out() {
+    let policy::Step::Apply(wanted) = policy_of(&[on_hub("a", "DFW")], None) else { panic!() };
+    let mut applied = (*wanted).clone();
+    applied.metadata.resource_version = Some("7".to_owned());
+    applied.spec.priority = Some(3);
+    assert_eq!(policy::correction(&applied, &wanted), None);
+    applied.spec.placement.as_mut().unwrap().cluster_affinity.as_mut().unwrap().cluster_names =
+        vec!["x".to_owned()];
+    let owner = applied.metadata.owner_references.as_ref().unwrap()[0].clone();
+    let mut stray = owner.clone();
+    stray.uid = "stray".to_owned();
+    let other = compute_api::k8s::OwnerReference { kind: "Other".to_owned(), ..stray.clone() };
+    applied.metadata.owner_references = Some(vec![owner.clone(), stray, other.clone()]);
+    let patch = policy::correction(&applied, &wanted).unwrap();
+    assert_eq!(patch["metadata"]["resourceVersion"], "7");
+    assert_eq!(patch["metadata"]["ownerReferences"], serde_json::json!([owner, other]));
+    let affinity = serde_json::json!({ "placement": { "clusterAffinity": { "clusterNames": null } } });
+    assert_eq!(patch["spec"], affinity);
+}
+
+/// What an apply leaves, since somebody else owns it, is named field by field.
+#[test]
+fn what_others_added_to_a_copy_is_taken_out() {
+    let project = deployment(2);
+    let copy::Step::Apply(wanted) = decide(&project, None) else { panic!() };
+    let mut applied = stored_copy(&decide(&project, None));
+    applied.metadata.resource_version = Some("7".to_owned());
+    applied.spec.replicas = Some(9);
+    assert_eq!(copy::correction(&applied, &wanted), None, "what is scaled on the hub stays");
+    applied.spec.scale_settings.max_replicas = Some(30);
+    let said = meta::map([(annotations::RESTARTED_AT, "2026-05-01T00:00:00Z"), ("hub", "own")]);
+    applied.metadata.annotations.as_mut().unwrap().extend(said);
+    let patch = copy::correction(&applied, &wanted).unwrap();
+    assert_eq!(
+        patch,
+        serde_json::json!({
+            "metadata": {
+                "uid": "hub-uid", "resourceVersion": "7", "annotations": { annotations::RESTARTED_AT: null },
+            },
+            "spec": { "scaleSettings": { "maxReplicas": null } },
+        })
+    );
 }
 
 #[test]
@@ -254,6 +326,25 @@ fn status_comes_back_as_it_is_and_under_what_is_known_of_the_cell() {
 }
 
 #[test]
+fn what_was_said_of_a_cell_stays_while_nobody_can_tell() {
+    let mut project = deployment(2);
+    let hub = reported(&project, 1, serving());
+    let plain = status::mirror(&project, Some(&hub), &status::Cell::Unknown, at(5));
+    assert_eq!(Some(&plain), hub.status.as_ref());
+    let lost = status::Cell::NotReady { since: Some(at(7)) };
+    project.status = Some(status::mirror(&project, Some(&hub), &lost, at(8)));
+    let mut newer = hub;
+    newer.status.as_mut().unwrap().ready_replicas = Some(1);
+    let kept = status::mirror(&project, Some(&newer), &status::Cell::Unknown, at(9));
+    assert_eq!(kept.ready_replicas, Some(1));
+    assert_eq!(kept.conditions, project.status.as_ref().unwrap().conditions);
+    assert_eq!(
+        status::mirror(&project, None, &status::Cell::Unknown, at(9)),
+        project.status.clone().unwrap()
+    );
+}
+
+#[test]
 fn the_status_of_a_predecessor_is_not_believed() {
     let mut project = deployment(2);
     let of_first = reported(&project, 1, serving());
@@ -299,8 +390,10 @@ proptest! {
     }
 
     #[test]
-    fn mirroring_again_changes_nothing(observed in 0..3_i64, serves in any::<bool>(), cell in 0..3_u8, was in 0..3_u8) {
-        let cells = [status::Cell::Ready, status::Cell::Absent, status::Cell::NotReady { since: None }];
+    fn mirroring_again_changes_nothing(observed in 0..3_i64, serves in any::<bool>(), cell in 0..4_u8, was in 0..4_u8) {
+        let cells = [
+            status::Cell::Ready, status::Cell::Absent, status::Cell::NotReady { since: None }, status::Cell::Unknown,
+        ];
         let mut project = deployment(2);
         let said = if serves { serving() } else { condition(c::AVAILABLE, Status::False, c::STARTING, "") };
         let hub = reported(&project, observed, said);

@@ -142,7 +142,7 @@ fn a_cut_off_cluster_keeps_what_tolerates_it() {
     let mut hub = deployment(1);
     hub.metadata.labels = Some(meta::map([(TOPOLOGY_CITY_CODE, "DFW")]));
     let crate::federation::policy::Step::Apply(ours) =
-        crate::federation::policy::decide("ns", "dfw", [&hub], None)
+        crate::federation::policy::decide(&stored("", "ns", "ns-uid"), "dfw", [&hub], None)
     else {
         panic!()
     };

@@ -191,6 +191,8 @@ fn the_worst_deployment_speaks_for_placement_and_workload() {
     assert_eq!(says(&status.placements[0].conditions, c::AVAILABLE), expected);
     let networks = ["default".to_owned()];
     let status = workload::status(&of, &all, &Plan::default(), &networks, at(9));
+    assert!(workload::says_network_not_found(&status));
+    assert!(!workload::says_network_not_found(&compute_api::compute::WorkloadStatus::default()));
     let expected = (Status::False, c::NETWORK_NOT_FOUND.to_owned(), "Network not found: default".to_owned());
     assert_eq!(says(&status.conditions, c::AVAILABLE), expected);
     let lost = condition(c::AVAILABLE, Status::Unknown, c::CELL_NOT_READY, "since noon");

@@ -105,6 +105,12 @@ pub fn status<'a>(
     }
 }
 
+/// Whether a status says, of the Workload or of a placement, that a network is not there.
+pub fn says_network_not_found(status: &WorkloadStatus) -> bool {
+    let placements = status.placements.iter().flat_map(|placement| &placement.conditions);
+    status.conditions.iter().chain(placements).any(|said| said.reason == c::NETWORK_NOT_FOUND)
+}
+
 /// Whether applying `wanted` would change what is stored. The gateway is not ours.
 pub fn differs(stored: Option<&WorkloadStatus>, wanted: &WorkloadStatus) -> bool {
     let Some(stored) = stored else { return true };

@@ -15,7 +15,7 @@
 
 mod contents;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,6 +86,8 @@ pub struct Setup {
     pub host: Arc<dyn Host>,
     /// What a new project of a name has from the start.
     pub starting_content: Arc<StartingContent>,
+    /// The names of all cells, whether they answer or not: what another one left in a project that goes is not waited for.
+    pub cells: BTreeSet<String>,
 }
 
 /// What a new project of a name has from the start.
@@ -109,7 +111,7 @@ const LIMITS: Limits = Limits {
     backoff: Backoff { base: Duration::from_millis(50), max: Duration::from_secs(15) },
 };
 
-async fn run(Setup { core, host, starting_content }: Setup, stop: CancellationToken) {
+async fn run(Setup { core, host, starting_content, cells }: Setup, stop: CancellationToken) {
     let queue = Queue::new(core.runtime(), NAME, LIMITS);
     let cache: Cache<Project> = core.cache();
     let projects = Projects {
@@ -118,6 +120,7 @@ async fn run(Setup { core, host, starting_content }: Setup, stop: CancellationTo
         core,
         host,
         starting_content,
+        cells,
         writer: Writer::new(NAME),
         queue: queue.clone(),
         known: Mutex::default(),
@@ -136,6 +139,7 @@ struct Projects {
     cache: Cache<Project>,
     host: Arc<dyn Host>,
     starting_content: Arc<StartingContent>,
+    cells: BTreeSet<String>,
     writer: Writer,
     queue: Queue,
     /// What this process has done about each project.
@@ -196,7 +200,7 @@ impl Projects {
         };
         let left = contents.left();
         let left = left.borrowed();
-        let clearing = project::clear(&left);
+        let clearing = project::clear(&left, &self.cells);
         let update = Update::new(CONDITION_READY, Status::False, REASON_DELETING, clearing.message());
         let said = self.say(project, update).await?;
         for (kind, object) in &clearing.delete {

@@ -36,6 +36,13 @@ pub(super) struct PageMeta {
     pub(super) continue_token: Option<String>,
 }
 
+impl PageMeta {
+    /// The version of the list; empty if it has none.
+    pub(super) fn resource_version(&self) -> &str {
+        self.resource_version.as_deref().unwrap_or_default()
+    }
+}
+
 /// An event of a watch.
 #[derive(Deserialize)]
 pub(super) struct Event<'a> {

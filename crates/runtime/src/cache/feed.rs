@@ -4,8 +4,12 @@
 //! | --- | --- |
 //! | a list fails | another, after a while |
 //! | a watch ends when its time is up | another from the last version heard of, at once |
-//! | a watch breaks, hangs or is refused | another from the last version heard of, after a while |
+//! | a watch breaks, hangs or is refused | another from the last version heard of, after a while, if the server is not behind that |
+//! | the server is behind the last version heard of: it was put back to an older state | a list, of which no version is believed |
 //! | the version is too old (410), or the server's answers make no sense three times in a row | a list |
+//!
+//! A server asked to watch from a version that it has not reached yet may open the watch and stay silent: that is why it is asked where it
+//! stands after every interruption. One that was put back and has passed that version again meanwhile cannot be told from one that was not.
 //!
 //! A watch that is idle holds its connection, a timer and a version, and no buffer. That is why this is not done with the stock
 //! watcher, which is several times as large.
@@ -67,20 +71,21 @@ impl<K: Object> Feed<K> {
     /// Goes on until it is aborted.
     pub(crate) async fn run(self, store: Arc<Store<K>>) {
         let mut trouble = Trouble::default();
+        let mut reached = None;
         loop {
             // On the heap for as long as it lasts: this future's size is what an idle watch costs.
-            let version = Box::pin(self.list(&store, &mut trouble)).await;
-            self.follow(&store, version, &mut trouble).await;
+            let version = Box::pin(self.list(&store, reached.as_deref(), &mut trouble)).await;
+            reached = Some(self.follow(&store, version, &mut trouble).await);
         }
     }
 
-    /// Takes over a whole list; its version.
-    async fn list(&self, store: &Store<K>, trouble: &mut Trouble) -> String {
+    /// Takes over a whole list, after what was heard of up to the version `reached`; its version.
+    async fn list(&self, store: &Store<K>, reached: Option<&str>, trouble: &mut Trouble) -> String {
         let (mut failed, mut page) = (false, Some(PAGE));
         loop {
             let listed = {
                 let permit = self.plane.runtime().lists().permit(failed).await;
-                self.list_once(store, page, permit.patience).await
+                self.list_once(store, reached, page, permit.patience).await
             };
             match listed {
                 Ok(version) => {
@@ -102,30 +107,22 @@ impl<K: Object> Feed<K> {
     async fn list_once(
         &self,
         store: &Store<K>,
+        reached: Option<&str>,
         page: Option<u32>,
         patience: Duration,
     ) -> Result<String, FetchError> {
         let mut listed = BTreeSet::new();
-        let mut params = ListParams {
-            label_selector: self.selector.labels.clone(),
-            field_selector: self.selector.fields.clone(),
-            limit: page,
-            ..ListParams::default()
-        };
+        let mut params = self.list_params(page);
         loop {
-            let resource = kube::core::Request::new(K::url_path(&(), None));
-            let request = match K::metadata_api() {
-                true => resource.list_metadata(&params)?,
-                false => resource.list(&params)?,
-            };
-            let body = fetch::open(self.plane.client(), request, patience).await?;
-            let bytes = fetch::read(body, patience).await?;
+            let bytes = self.page(&params, patience).await?;
             let Page { metadata, items } = serde_json::from_slice(&bytes)?;
+            // The same version may stand for something else after the server was put back.
+            let goes_on = reached.is_none_or(|reached| !is_behind(metadata.resource_version(), reached));
             for item in items.into_iter().flatten() {
                 match decode::object::<K>(item) {
                     Decoded::Object(object) => {
                         listed.insert(ObjectName::of(&object));
-                        store.put(object);
+                        if goes_on { store.put(object) } else { store.replace(object) }
                     }
                     Decoded::Unreadable { name, version, error } => {
                         self.unreadable(store, &name, version, &error);
@@ -134,7 +131,7 @@ impl<K: Object> Feed<K> {
                     Decoded::Nameless { error } => self.nameless(&error),
                 }
             }
-            params.continue_token = metadata.continue_token.filter(|token| !token.is_empty());
+            params.continue_token = metadata.continue_token.clone().filter(|token| !token.is_empty());
             if params.continue_token.is_none() {
                 store.retain(&listed);
                 return Ok(metadata.resource_version.unwrap_or_default());
@@ -142,16 +139,49 @@ impl<K: Object> Feed<K> {
         }
     }
 
-    /// Watches from a version until a list is needed.
-    async fn follow(&self, store: &Store<K>, mut version: String, trouble: &mut Trouble) {
+    fn list_params(&self, limit: Option<u32>) -> ListParams {
+        ListParams {
+            label_selector: self.selector.labels.clone(),
+            field_selector: self.selector.fields.clone(),
+            limit,
+            ..ListParams::default()
+        }
+    }
+
+    async fn page(&self, params: &ListParams, patience: Duration) -> Result<Vec<u8>, FetchError> {
+        let resource = kube::core::Request::new(K::url_path(&(), None));
+        let request = match K::metadata_api() {
+            true => resource.list_metadata(params)?,
+            false => resource.list(params)?,
+        };
+        let body = fetch::open(self.plane.client(), request, patience).await?;
+        fetch::read(body, patience).await
+    }
+
+    /// Whether the server has not reached a version yet.
+    async fn is_server_behind(&self, version: &str) -> Result<bool, FetchError> {
+        let bytes = self.page(&self.list_params(Some(1)), WATCH_OPENS).await?;
+        let Page { metadata, .. } = serde_json::from_slice(&bytes)?;
+        Ok(is_behind(metadata.resource_version(), version))
+    }
+
+    /// Watches from a version until a list is needed; the version that it came to.
+    async fn follow(&self, store: &Store<K>, mut version: String, trouble: &mut Trouble) -> String {
         let mut interrupted = true;
+        let mut follows_a_list = true;
         let mut refusals = 0;
         loop {
             let (least, most) = WATCH_LASTS;
             let lasts = self.plane.runtime().random().between(least, most);
             let (mut heard, mut lived) = (false, Duration::ZERO);
-            let ended = match Box::pin(self.open(&version, lasts)).await {
-                Ok(body) => {
+            let resumes = interrupted && !std::mem::take(&mut follows_a_list);
+            let ended = match Box::pin(self.open(&version, lasts, resumes)).await {
+                Ok(None) => {
+                    let (plane, kind) = (self.plane.id(), K::kind(&()));
+                    tracing::warn!(%plane, %kind, version, "the server was put back to an older state");
+                    return version;
+                }
+                Ok(Some(body)) => {
                     if std::mem::take(&mut interrupted) {
                         store.set_connected();
                     }
@@ -186,7 +216,7 @@ impl<K: Object> Feed<K> {
                     let delay = self.failed(trouble, "watch", &error).max(error.retry_after());
                     if error.is_expired() || refusals >= REFUSALS {
                         sleep(delay).await;
-                        return;
+                        return version;
                     }
                     delay
                 }
@@ -195,7 +225,11 @@ impl<K: Object> Feed<K> {
         }
     }
 
-    async fn open(&self, version: &str, lasts: Duration) -> Result<Body, FetchError> {
+    /// Opens a watch. `None` if it would resume one that was interrupted, and the server is behind it.
+    async fn open(&self, version: &str, lasts: Duration, resumes: bool) -> Result<Option<Body>, FetchError> {
+        if resumes && self.is_server_behind(version).await? {
+            return Ok(None);
+        }
         let params = WatchParams {
             label_selector: self.selector.labels.clone(),
             field_selector: self.selector.fields.clone(),
@@ -207,7 +241,7 @@ impl<K: Object> Feed<K> {
             true => resource.watch_metadata(&params, version)?,
             false => resource.watch(&params, version)?,
         };
-        fetch::open(self.plane.client(), request, WATCH_OPENS).await
+        fetch::open(self.plane.client(), request, WATCH_OPENS).await.map(Some)
     }
 
     /// Takes over events until the server ends the watch. Says which version each led to.
@@ -311,5 +345,13 @@ impl<K: Object> Feed<K> {
         if trouble.said.take().is_some() {
             tracing::info!(plane = %self.plane.id(), kind = %K::kind(&()), "watching again");
         }
+    }
+}
+
+/// Whether one version comes before another. Versions are numbers; of others nothing can be said, so that a list has to tell.
+fn is_behind(version: &str, other: &str) -> bool {
+    match (version.parse::<u64>(), other.parse::<u64>()) {
+        (Ok(version), Ok(other)) => version < other,
+        _ => true,
     }
 }

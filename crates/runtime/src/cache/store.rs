@@ -196,13 +196,22 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
 
     // What the writer does.
 
-    /// Takes over a version of an object.
+    /// Takes over a version of an object, if it is not the one that is held.
     pub(crate) fn put(&self, object: K) {
+        self.take_over(object, |old, new| same_version(old.meta(), new.meta()));
+    }
+
+    /// Takes over an object, whatever its version.
+    pub(crate) fn replace(&self, object: K) {
+        self.take_over(object, |_, _| false);
+    }
+
+    fn take_over(&self, object: K, is_known: impl FnOnce(&K, &K) -> bool) {
         let name = ObjectName::of(&object);
         let mut subscribers = self.subscribers.lock();
         let mut before = self.get(&name.namespace, &name.name);
         if let Some(old) = &before {
-            if same_version(old.meta(), object.meta()) {
+            if is_known(old, &object) {
                 return;
             }
             if old.meta().uid != object.meta().uid {
@@ -233,7 +242,8 @@ impl<K: Resource<DynamicType = ()>> Store<K> {
             (known, before)
         };
         let news = known != Some(version);
-        if known.is_none() {
+        if news {
+            // It may be being deleted by now, which its metadata tells.
             subscribers.tell(&Change { name: name.clone(), before, after: None, unreadable: true });
         }
         news

@@ -12,8 +12,8 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body::Frame;
-use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, StreamBody};
 use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
@@ -39,7 +39,6 @@ enum Mode {
 }
 
 /// Faults on the way to one plane.
-#[derive(Debug)]
 pub struct Faults {
     mode: watch::Sender<Mode>,
     cuts: watch::Sender<u64>,
@@ -48,6 +47,8 @@ pub struct Faults {
     asked: Mutex<Vec<Asked>>,
     lists_in_flight: Arc<InFlight>,
     streams: Arc<AtomicUsize>,
+    /// The plane that stands in for the one that was there first.
+    restored: Mutex<Option<PlaneService>>,
     /// Streams opened before this many freezes give nothing any more.
     freezes: watch::Sender<u64>,
 }
@@ -75,6 +76,7 @@ impl Faults {
             asked: Mutex::default(),
             lists_in_flight,
             streams: Arc::default(),
+            restored: Mutex::default(),
             freezes: watch::Sender::default(),
         })
     }
@@ -112,6 +114,13 @@ impl Faults {
     /// All streams stay open and give nothing any more.
     pub fn freeze(&self) {
         self.freezes.send_modify(|freezes| *freezes += 1);
+    }
+
+    /// The plane is put back to an older state, which is that of another plane. As with some servers, a watch from a version that it
+    /// has not reached yet is opened and stays silent.
+    pub fn restore(&self, plane: PlaneService) {
+        *self.restored.lock() = Some(plane);
+        self.cut();
     }
 
     /// Bodies that are being read, or waited for.
@@ -194,8 +203,20 @@ impl Service<Request<Body>> for Faulty {
                     _open: open,
                 })?);
             }
-            let response = plane.oneshot(request).await?;
+            let restored = faults.restored.lock().clone();
+            let is_restored = restored.is_some();
+            let response = restored.unwrap_or(plane).oneshot(request).await?;
             cuts.mark_unchanged();
+            if is_restored && asked == Asked::Watch && !response.status().is_success() {
+                let silent = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, BoxError>>());
+                return Ok(Response::new(Cut {
+                    body: silent.boxed_unsync(),
+                    cut: changed(cuts),
+                    freezes,
+                    _counted: counted,
+                    _open: open,
+                }));
+            }
             Ok(response.map(|body| Cut {
                 body: body.map_err(Into::into).boxed_unsync(),
                 cut: changed(cuts),

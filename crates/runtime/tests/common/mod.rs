@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use compute_apiserver::{ApiServer, Identity, Options, PlaneName, PlaneTemplate};
+use compute_apiserver::{ApiServer, Identity, Options, PlaneName, PlaneService, PlaneTemplate};
 use compute_runtime::clock::SystemClock;
 use compute_runtime::{Plane, PlaneId, Random, Runtime};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -56,8 +56,12 @@ impl World {
 
     /// A client straight to a plane.
     pub fn client(&self, name: &str) -> Client {
-        let plane = PlaneName::new(name).unwrap();
-        Client::new(self.server.service(&plane, Identity::superuser("test")), "default")
+        Client::new(self.service(name), "default")
+    }
+
+    /// What answers for a plane.
+    pub fn service(&self, name: &str) -> PlaneService {
+        self.server.service(&PlaneName::new(name).unwrap(), Identity::superuser("test"))
     }
 }
 

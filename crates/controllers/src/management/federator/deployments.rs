@@ -12,16 +12,17 @@ use compute_api::kube::Api;
 use compute_api::kube::api::PropagationPolicy;
 use compute_api::{annotations, finalizers, names};
 use compute_core::federation::copy::{self, Step};
+use compute_core::federation::status::Cell;
 use compute_core::federation::{Upstream, namespace, status};
 use compute_core::meta;
 use compute_runtime::controller::Error;
-use compute_runtime::write::{MetadataPatch, Target, Writer};
+use compute_runtime::write::{MetadataPatch, Part, Target, Writer};
 use compute_runtime::{Change, Clock, Key, Next, PlaneId, Queue, Reconciler};
 use serde_json::json;
 
 use super::WRITER;
 use crate::management::requests::gone;
-use crate::management::view::{Hub, NamespaceMeta, Project, View, Watcher};
+use crate::management::view::{Hub, Kind, NamespaceMeta, Project, View, Watcher};
 
 /// What logs and metrics call it.
 pub(in crate::management) const NAME: &str = "federator";
@@ -63,7 +64,10 @@ impl Watcher for Keys {
         }
     }
 
-    fn connected(&self, view: &View, project: &Project) {
+    fn connected(&self, view: &View, project: &Project, kind: Kind) {
+        if !matches!(kind, Kind::Deployment | Kind::Namespace) {
+            return;
+        }
         self.add_project(project);
         // Among them may be some whose object is gone.
         if let Some(hub) = view.hub() {
@@ -109,7 +113,10 @@ impl Watcher for Keys {
         }
     }
 
-    fn hub_connected(&self, view: &View, hub: &Hub) {
+    fn hub_connected(&self, view: &View, hub: &Hub, kind: Kind) {
+        if !matches!(kind, Kind::Deployment | Kind::Namespace | Kind::Cluster) {
+            return;
+        }
         view.projects().iter().for_each(|project| self.add_project(project));
         self.add_copies(&hub.deployments.list());
     }
@@ -132,16 +139,17 @@ impl Reconciler for DeploymentFederator {
         // What happens on the hub to a project that is not served is dropped; it is looked at again when it is.
         let Some(project) = self.view.project(&key.plane) else { return Ok(Next::Done) };
         // What is missing here comes again when it is complete.
-        let complete = [&self.hub.deployments, &project.deployments].iter().all(|cache| cache.is_connected());
-        if !complete || !self.hub.namespaces.is_connected() || !self.hub.clusters.is_connected() {
+        if ![&self.hub.deployments, &project.deployments].iter().all(|cache| cache.is_connected()) {
             return Ok(Next::Done);
         }
         match project.deployments.get(&key.namespace, &key.name) {
             Some(deployment) if meta::is_being_deleted(&deployment.metadata) => {
-                self.release(key, &project, &deployment).await?;
+                self.release(key, &project, &deployment.metadata).await?;
             }
             Some(deployment) => self.federate(key, &project, &deployment).await?,
-            None if project.deployments.is_unreadable(&key.namespace, &key.name) => {}
+            None if project.deployments.is_unreadable(&key.namespace, &key.name) => {
+                self.release_unreadable(key, &project).await?;
+            }
             None => self.remove_orphans(key, &project).await?,
         }
         Ok(Next::Done)
@@ -165,6 +173,9 @@ impl DeploymentFederator {
         else {
             return Ok(());
         };
+        if !self.hub.namespaces.is_connected() {
+            return Ok(());
+        }
         // A namespace that is not to be seen yet will be.
         let Some(held) = federated.namespaces.get("", &key.namespace) else { return Ok(()) };
         let wanted = namespace::hub_namespace(key.plane.as_str(), &as_namespace(&held.metadata))?;
@@ -250,7 +261,11 @@ impl DeploymentFederator {
         }
         match step {
             Step::Apply(body) => {
-                let applied = self.writer.apply(&api, name, &*body).await.context("applying the copy")?;
+                let mut applied = self.writer.apply(&api, name, &*body).await.context("applying the copy")?;
+                if let Some(patch) = copy::correction(&applied, &body) {
+                    let corrected = self.writer.merge(&api, name, Part::Main, &patch).await;
+                    applied = corrected.context("taking what others added out of the copy")?;
+                }
                 held = Some(Arc::new(applied));
             }
             Step::Delete { uid, why } => {
@@ -273,7 +288,11 @@ impl DeploymentFederator {
         copy: Option<&WorkloadDeployment>,
     ) -> Result<(), Error> {
         let city = &deployment.spec.city_code;
-        let cell = status::cell(city, self.hub.cells_in(city).iter().map(|cluster| &**cluster));
+        let cell = if self.hub.clusters.is_connected() {
+            status::cell(city, self.hub.cells_in(city).iter().map(|cluster| &**cluster))
+        } else {
+            Cell::Unknown
+        };
         let wanted = status::mirror(deployment, copy, &cell, self.clock.now());
         if !status::differs(deployment.status.as_ref(), &wanted) {
             return Ok(());

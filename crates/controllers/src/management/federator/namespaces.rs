@@ -23,7 +23,7 @@ use compute_runtime::{Change, Key, Next, Plane, PlaneId, Queue, Reconciler};
 use super::WRITER;
 use super::deployments::as_namespace;
 use crate::management::requests::{gone, says_absent};
-use crate::management::view::{Hub, NamespaceMeta, Project, View, Watcher};
+use crate::management::view::{Hub, Kind, NamespaceMeta, Project, View, Watcher};
 
 /// What logs and metrics call it.
 pub(in crate::management) const NAME: &str = "federator-namespaces";
@@ -62,8 +62,8 @@ impl Watcher for Keys {
         }
     }
 
-    fn connected(&self, view: &View, project: &Project) {
-        if let Some(hub) = view.hub() {
+    fn connected(&self, view: &View, project: &Project, kind: Kind) {
+        if let (Some(hub), Kind::Deployment | Kind::Namespace) = (view.hub(), kind) {
             hub.namespaces_of(project.id()).iter().for_each(|held| self.add(view, held));
         }
     }
@@ -92,7 +92,10 @@ impl Watcher for Keys {
         }
     }
 
-    fn hub_connected(&self, view: &View, hub: &Hub) {
+    fn hub_connected(&self, view: &View, hub: &Hub, kind: Kind) {
+        if !matches!(kind, Kind::Deployment | Kind::Namespace) {
+            return;
+        }
         hub.namespaces.list().iter().for_each(|held| self.add(view, held));
     }
 }
@@ -150,8 +153,7 @@ impl NamespaceFederator {
     }
 
     fn is_used(&self, namespace: &str) -> bool {
-        !self.hub.deployments.in_namespace(namespace).is_empty()
-            || self.hub.deployments.has_unreadable(namespace)
+        !self.hub.deployments.is_namespace_empty(namespace) || self.hub.deployments.has_unreadable(namespace)
     }
 
     async fn ask_project(&self, project: &Project, name: &str) -> Result<namespace::Project, Error> {

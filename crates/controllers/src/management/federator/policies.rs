@@ -8,16 +8,17 @@ use compute_api::karmada::PropagationPolicy;
 use compute_api::kube::Api;
 use compute_api::kube::api::PropagationPolicy as Propagation;
 use compute_api::names;
+use compute_core::federation::Upstream;
 use compute_core::federation::policy::{self, Step};
 use compute_core::meta;
 use compute_runtime::cache::ObjectName;
 use compute_runtime::controller::Error;
-use compute_runtime::write::{Target, Writer};
+use compute_runtime::write::{Part, Target, Writer};
 use compute_runtime::{Change, Key, Next, Queue, Reconciler};
 
 use super::WRITER;
 use crate::management::requests::gone;
-use crate::management::view::{Hub, NamespaceMeta, View, Watcher};
+use crate::management::view::{Hub, Kind, NamespaceMeta, View, Watcher};
 
 /// What logs and metrics call it.
 pub(in crate::management) const NAME: &str = "federator-policies";
@@ -51,7 +52,14 @@ impl Keys {
 }
 
 impl Watcher for Keys {
+    /// One that comes, goes, or changes city. What else changes about it, such as its status, changes no policy.
     fn hub_deployment(&self, _: &View, hub: &Hub, change: &Change<WorkloadDeployment>) {
+        let user = |version: &Option<Arc<WorkloadDeployment>>| {
+            version.as_ref().map(|one| (one.metadata.uid.clone(), policy::city(one).map(str::to_owned)))
+        };
+        if change.before.is_some() && user(&change.before) == user(&change.after) {
+            return;
+        }
         change.versions().for_each(|deployment| self.add_of_deployment(hub, deployment));
         if change.latest().is_none() {
             // One that could not be decoded has come or gone: it may have been the last that held a policy.
@@ -64,8 +72,12 @@ impl Watcher for Keys {
         self.add_policy(hub, &change.name);
     }
 
+    /// One that comes, or says of something else that it stands for it.
     fn hub_namespace(&self, _: &View, hub: &Hub, change: &Change<NamespaceMeta>) {
-        if change.before.is_none() {
+        let upstream = |version: &Option<Arc<NamespaceMeta>>| {
+            version.as_ref().and_then(|held| Upstream::of(&held.metadata))
+        };
+        if change.before.is_none() || upstream(&change.before) != upstream(&change.after) {
             hub.deployments
                 .in_namespace(&change.name.name)
                 .iter()
@@ -73,7 +85,10 @@ impl Watcher for Keys {
         }
     }
 
-    fn hub_connected(&self, _: &View, hub: &Hub) {
+    fn hub_connected(&self, _: &View, hub: &Hub, kind: Kind) {
+        if !matches!(kind, Kind::Deployment | Kind::Policy | Kind::Namespace) {
+            return;
+        }
         hub.deployments.list().iter().for_each(|deployment| self.add_of_deployment(hub, deployment));
         hub.policies.list().iter().for_each(|policy| self.add_policy(hub, &ObjectName::of(&**policy)));
     }
@@ -106,10 +121,12 @@ impl Reconciler for PolicyFederator {
             return Ok(Next::Done);
         }
         let held = self.hub.namespaces.get("", namespace);
-        if held.is_some_and(|held| meta::is_being_deleted(&held.metadata)) {
+        let mut within = held.map(|held| held.metadata.clone()).unwrap_or_default();
+        if meta::is_being_deleted(&within) {
             // Everything in it goes by itself, and nothing can be made in it.
             return Ok(Next::Done);
         }
+        within.name = Some(namespace.to_owned());
         let name = policy::name(city);
         let stored = self.hub.policies.get(namespace, &name);
         if stored.is_none() && self.hub.policies.is_unreadable(namespace, &name) {
@@ -118,9 +135,14 @@ impl Reconciler for PolicyFederator {
         let users = self.hub.policy_users(namespace, city);
         let users = users.iter().map(|deployment| &**deployment);
         let api: Api<PropagationPolicy> = Api::namespaced(self.hub.client(), namespace);
-        match policy::decide(namespace, city, users, stored.as_deref()) {
+        match policy::decide(&within, city, users, stored.as_deref()) {
             Step::Apply(wanted) => {
-                self.writer.apply(&api, &name, &*wanted).await.context("applying the policy")?;
+                let applied =
+                    self.writer.apply(&api, &name, &*wanted).await.context("applying the policy")?;
+                if let Some(patch) = policy::correction(&applied, &wanted) {
+                    let corrected = self.writer.merge(&api, &name, Part::Main, &patch).await;
+                    corrected.context("taking what others added out of the policy")?;
+                }
             }
             // A deployment that cannot be read may be one of its users.
             Step::Delete { .. } if self.hub.deployments.has_unreadable(namespace) => {}

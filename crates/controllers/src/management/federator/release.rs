@@ -5,16 +5,15 @@ use std::collections::BTreeSet;
 
 use anyhow::Context as _;
 use compute_api::compute::WorkloadDeployment;
-use compute_api::k8s::ResourceExt as _;
+use compute_api::k8s::ObjectMeta;
 use compute_api::kube::Api;
 use compute_api::kube::api::PropagationPolicy;
 use compute_api::{annotations, finalizers, names};
-use compute_core::federation::copy::{self, Step};
-use compute_core::federation::{Upstream, copy::Superseded};
+use compute_core::federation::copy::{self, Superseded};
 use compute_core::meta;
 use compute_runtime::Key;
 use compute_runtime::controller::Error;
-use compute_runtime::write::{self, Target};
+use compute_runtime::write::{self, MetadataPatch, Target};
 
 use super::deployments::{DeploymentFederator, deployments_of};
 use crate::management::requests::{gone, says_absent};
@@ -26,30 +25,50 @@ impl DeploymentFederator {
         &self,
         key: &Key,
         project: &Project,
-        deployment: &WorkloadDeployment,
+        deployment: &ObjectMeta,
     ) -> Result<(), Error> {
-        if !deployment.finalizers().iter().any(|held| held == finalizers::FEDERATOR) {
+        let finalizers = deployment.finalizers.as_deref().unwrap_or_default();
+        let (ours, others): (Vec<_>, Vec<_>) =
+            finalizers.iter().cloned().partition(|held| held == finalizers::FEDERATOR);
+        if ours.is_empty() {
             return Ok(());
         }
         self.remove_superseded(key, None).await?;
-        let upstream = Upstream { project: key.plane.to_string(), namespace: key.namespace.to_string() };
         for hub_namespace in recorded(project, deployment) {
-            // The watch may be behind: what was written a moment ago must not be left.
+            // The watch may be behind: what was written a moment ago must not be left. Metadata will do, and can be decoded whatever
+            // the copy is like.
             let api: Api<WorkloadDeployment> = Api::namespaced(self.hub.client(), &hub_namespace);
-            let found = self.writer.request(api.get_opt(&key.name)).await.context("reading the copy")?;
+            let found = self.writer.request(api.get_metadata_opt(&key.name)).await;
+            let found = found.context("reading the copy")?;
             let found = found.filter(|found| Hub::upstream_key(&found.metadata).as_ref() == Some(key));
-            if let Step::Delete { uid, .. } =
-                copy::decide(deployment, &upstream, &hub_namespace, found.as_ref())?
-            {
-                let target = Target { name: key.name.to_string(), uid, resource_version: None };
+            let target = found.filter(|found| !meta::is_being_deleted(&found.metadata));
+            if let Some(target) = target.as_ref().and_then(Target::of) {
                 let deleted = self.writer.delete(&api, &target, PropagationPolicy::Background).await;
                 gone(deleted).context("deleting the copy")?;
             }
         }
-        let api = deployments_of(project, &deployment.metadata);
-        match self.writer.remove_finalizer(&api, deployment, finalizers::FEDERATOR).await {
+        let patch = MetadataPatch {
+            uid: deployment.uid.clone(),
+            resource_version: deployment.resource_version.clone(),
+            finalizers: Some(others),
+            ..MetadataPatch::default()
+        };
+        let api = deployments_of(project, deployment);
+        match self.writer.patch_metadata(&api, &key.name, &patch).await {
             Ok(_) | Err(write::Error::NotFound(_)) => Ok(()),
             Err(error) => Err(error).context("taking the finalizer off"),
+        }
+    }
+
+    /// The same for a deployment that cannot be decoded, if it is being deleted: what is needed to let it go is its metadata.
+    pub(super) async fn release_unreadable(&self, key: &Key, project: &Project) -> Result<(), Error> {
+        let api: Api<WorkloadDeployment> = Api::namespaced(project.client(), &key.namespace);
+        let found = self.writer.request(api.get_metadata_opt(&key.name)).await;
+        match found.context("reading the metadata of the deployment")? {
+            Some(found) if meta::is_being_deleted(&found.metadata) => {
+                self.release(key, project, &found.metadata).await
+            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -95,12 +114,12 @@ impl DeploymentFederator {
 
 /// Hub namespaces in which a deployment may have a copy: the one that it records, and the one that its namespace has now. What a person
 /// has written there instead is only taken if it has the form of such a namespace.
-fn recorded(project: &Project, deployment: &WorkloadDeployment) -> BTreeSet<String> {
-    let namespace = meta::namespace(&deployment.metadata);
+fn recorded(project: &Project, deployment: &ObjectMeta) -> BTreeSet<String> {
+    let namespace = meta::namespace(deployment);
     let active = project.active();
     let held = active.as_ref().and_then(|active| active.federated.as_ref()?.namespaces.get("", namespace));
     let present = held.map(|held| names::hub_namespace(meta::uid(&held.metadata)));
-    let recorded = meta::annotation(&deployment.metadata, annotations::FEDERATION_NAMESPACE);
+    let recorded = meta::annotation(deployment, annotations::FEDERATION_NAMESPACE);
     recorded
         .filter(|recorded| is_hub_namespace(recorded))
         .map(str::to_owned)

@@ -9,7 +9,7 @@ use compute_core::projection;
 use compute_runtime::{Change, Key, PlaneId, Queue};
 
 use super::Quarantine;
-use crate::management::view::{Hub, Project, View, Watcher};
+use crate::management::view::{Hub, Kind, Project, View, Watcher};
 
 /// Keys of instances, under their names in their projects.
 pub(in crate::management) struct Keys {
@@ -57,7 +57,10 @@ impl Watcher for Keys {
         }
     }
 
-    fn connected(&self, view: &View, project: &Project) {
+    fn connected(&self, view: &View, project: &Project, kind: Kind) {
+        if !matches!(kind, Kind::Deployment | Kind::Instance | Kind::Namespace) {
+            return;
+        }
         self.add_project(project);
         if let Some(hub) = view.hub() {
             self.add_copies(&hub.instances_of_project(project.id()));
@@ -87,13 +90,22 @@ impl Watcher for Keys {
             }
             None => self.quarantine.release(&change.name),
         }
+        if let (Some(before), None) = (&change.before, &change.after) {
+            // Its pass may come while the hub is not being watched, and would leave this.
+            if let Some(key) = Hub::upstream_key(&before.metadata) {
+                self.quarantine.set_waiting(&key, None);
+            }
+        }
         self.add_copies(change.versions());
         if change.latest().is_none() {
             self.queue.add_all(hub.key_by_namespace(&change.name));
         }
     }
 
-    fn hub_connected(&self, view: &View, hub: &Hub) {
+    fn hub_connected(&self, view: &View, hub: &Hub, kind: Kind) {
+        if kind != Kind::Instance {
+            return;
+        }
         view.projects().iter().for_each(|project| self.add_project(project));
         self.add_copies(&hub.instances.list());
     }

@@ -19,8 +19,8 @@ use crate::management::view::Hub;
 pub(in crate::management) struct Quarantine {
     /// By the name of the hub copy.
     held: Mutex<BTreeMap<ObjectName, Held>>,
-    /// Since when instances have waited for an owner, as far as has been seen.
-    waiting: Mutex<BTreeMap<Key, Instant>>,
+    /// Which copies wait for an owner, by uid, and since when as far as has been seen.
+    waiting: Mutex<BTreeMap<Key, (String, Instant)>>,
     gauge: Gauge,
     recorder: Recorder,
 }
@@ -97,18 +97,19 @@ impl Quarantine {
         self.waiting.lock().retain(|key, _| key.plane != *project);
     }
 
-    /// How long an instance has waited for an owner.
-    pub(super) fn waited(&self, key: &Key) -> Duration {
-        self.waiting.lock().get(key).map_or(Duration::ZERO, Instant::elapsed)
+    /// How long the copy of that uid has waited for an owner. What another one of that name waited is not its wait.
+    pub(super) fn waited(&self, key: &Key, uid: &str) -> Duration {
+        let waiting = self.waiting.lock();
+        waiting.get(key).filter(|(copy, _)| copy == uid).map_or(Duration::ZERO, |(_, since)| since.elapsed())
     }
 
-    /// Whether an instance waits for an owner.
-    pub(super) fn set_waiting(&self, key: &Key, waits: bool) {
+    /// The copy that waits for an owner, by its uid; `None` if none does.
+    pub(super) fn set_waiting(&self, key: &Key, uid: Option<&str>) {
         let mut waiting = self.waiting.lock();
-        if !waits {
-            waiting.remove(key);
-        } else if !waiting.contains_key(key) {
-            waiting.insert(key.clone(), Instant::now());
+        match uid {
+            None => drop(waiting.remove(key)),
+            Some(uid) if waiting.get(key).is_some_and(|(copy, _)| copy == uid) => {}
+            Some(uid) => drop(waiting.insert(key.clone(), (uid.to_owned(), Instant::now()))),
         }
     }
 

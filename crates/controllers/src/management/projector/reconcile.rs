@@ -1,6 +1,7 @@
 //! One pass over one instance.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use compute_api::compute::{Instance, WorkloadDeployment};
@@ -50,6 +51,10 @@ impl Reconciler for InstanceProjector {
         let copy = present_copy(&copies, owner.as_deref());
         let projected = match federated {
             Some(federated) if !federated.instances.is_connected() => return Ok(Next::Done),
+            // What cannot be decoded is left alone: it is there, and cannot be made.
+            Some(federated) if federated.instances.is_unreadable(&key.namespace, &key.name) => {
+                return Ok(Next::Done);
+            }
             Some(federated) => federated.instances.get(&key.namespace, &key.name),
             // An idle project has no owner, and what has an owner comes again when its project is watched in full.
             None if owner.is_some() => return Ok(Next::Done),
@@ -58,10 +63,11 @@ impl Reconciler for InstanceProjector {
         if copy.is_none() && self.may_have_copy(key, &project, federated) {
             return Ok(Next::Done);
         }
-        let waited = self.quarantine.waited(key);
+        let uid = copy.map(|copy| meta::uid(&copy.metadata));
+        let waited = uid.map_or(Duration::ZERO, |uid| self.quarantine.waited(key, uid));
         let step =
             projection::decide(copy.map(|copy| &**copy), projected.as_deref(), owner.as_deref(), waited);
-        self.quarantine.set_waiting(key, matches!(step, Step::Wait | Step::Quarantine(_)));
+        self.quarantine.set_waiting(key, uid.filter(|_| matches!(step, Step::Wait | Step::Quarantine(_))));
         if let (Some(copy), Step::Quarantine(why)) = (copy, &step) {
             let name = ObjectName::of(&**copy);
             self.quarantine.report(

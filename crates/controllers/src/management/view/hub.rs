@@ -13,7 +13,7 @@ use compute_runtime::cache::{Object, ObjectName};
 use compute_runtime::{Cache, Change, Index, Key, Plane, PlaneId, Subscription};
 use parking_lot::Mutex;
 
-use super::{NamespaceMeta, View, Watcher};
+use super::{Kind, NamespaceMeta, View, Watcher};
 
 /// The hub.
 pub(in crate::management) struct Hub {
@@ -174,38 +174,23 @@ impl Hub {
     pub(super) fn subscribe(&self, view: &Arc<View>) {
         let mut heard = Vec::new();
         let all = &mut heard;
-        Self::hear(
-            view,
-            &self.namespaces,
-            |watcher, view, hub, change| watcher.hub_namespace(view, hub, change),
-            all,
-        );
-        Self::hear(
-            view,
-            &self.clusters,
-            |watcher, view, hub, change| watcher.cluster(view, hub, change),
-            all,
-        );
-        Self::hear(view, &self.policies, |watcher, view, hub, change| watcher.policy(view, hub, change), all);
-        Self::hear(
-            view,
-            &self.deployments,
-            |watcher, view, hub, change| watcher.hub_deployment(view, hub, change),
-            all,
-        );
-        Self::hear(
-            view,
-            &self.instances,
-            |watcher, view, hub, change| watcher.hub_instance(view, hub, change),
-            all,
-        );
+        let kind = (Kind::Namespace, &self.namespaces);
+        Self::hear(view, kind, |watcher, view, hub, change| watcher.hub_namespace(view, hub, change), all);
+        let kind = (Kind::Cluster, &self.clusters);
+        Self::hear(view, kind, |watcher, view, hub, change| watcher.cluster(view, hub, change), all);
+        let kind = (Kind::Policy, &self.policies);
+        Self::hear(view, kind, |watcher, view, hub, change| watcher.policy(view, hub, change), all);
+        let kind = (Kind::Deployment, &self.deployments);
+        Self::hear(view, kind, |watcher, view, hub, change| watcher.hub_deployment(view, hub, change), all);
+        let kind = (Kind::Instance, &self.instances);
+        Self::hear(view, kind, |watcher, view, hub, change| watcher.hub_instance(view, hub, change), all);
         *self.heard.lock() = heard;
     }
 
     /// Tells the watchers of changes and connections.
     fn hear<K: Object>(
         view: &Arc<View>,
-        cache: &Cache<K>,
+        (kind, cache): (Kind, &Cache<K>),
         tell: fn(&dyn Watcher, &View, &Self, &Change<K>),
         heard: &mut Vec<Subscription>,
     ) {
@@ -219,7 +204,7 @@ impl Hub {
         heard.push(cache.on_connect(move |_| {
             let Some(view) = weak.upgrade() else { return };
             let Some(hub) = view.hub() else { return };
-            view.watchers.iter().for_each(|watcher| watcher.hub_connected(&view, hub));
+            view.watchers.iter().for_each(|watcher| watcher.hub_connected(&view, hub, kind));
         }));
     }
 }

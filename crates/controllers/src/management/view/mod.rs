@@ -29,7 +29,7 @@ use parking_lot::RwLock;
 
 pub(super) use hub::Hub;
 pub(super) use project::{Active, Federated, NamespaceMeta, Project};
-pub(super) use watcher::Watcher;
+pub(super) use watcher::{Kind, Watcher};
 pub(super) use watches::{NAME, Watches, WatchesReconciler};
 
 /// What the management controllers see of all planes.
@@ -72,13 +72,13 @@ impl View {
         let mut heard = Vec::new();
         self.hear(
             &project,
-            &project.workloads,
+            (Kind::Workload, &project.workloads),
             |watcher, view, project, change| watcher.workload(view, project, change),
             &mut heard,
         );
         self.hear(
             &project,
-            &project.deployments,
+            (Kind::Deployment, &project.deployments),
             |watcher, view, project, change| watcher.deployment(view, project, change),
             &mut heard,
         );
@@ -101,26 +101,26 @@ impl View {
         let mut heard = Vec::new();
         self.hear(
             project,
-            &active.bindings,
+            (Kind::Binding, &active.bindings),
             |watcher, view, project, change| watcher.binding(view, project, change),
             &mut heard,
         );
         self.hear(
             project,
-            &active.networks,
+            (Kind::Network, &active.networks),
             |watcher, view, project, change| watcher.network(view, project, change),
             &mut heard,
         );
         if let Some(federated) = &active.federated {
             self.hear(
                 project,
-                &federated.namespaces,
+                (Kind::Namespace, &federated.namespaces),
                 |watcher, view, project, change| watcher.namespace(view, project, change),
                 &mut heard,
             );
             self.hear(
                 project,
-                &federated.instances,
+                (Kind::Instance, &federated.instances),
                 |watcher, view, project, change| watcher.instance(view, project, change),
                 &mut heard,
             );
@@ -132,7 +132,7 @@ impl View {
     fn hear<K: Object>(
         self: &Arc<Self>,
         project: &Arc<Project>,
-        cache: &Cache<K>,
+        (kind, cache): (Kind, &Cache<K>),
         tell: fn(&dyn Watcher, &Self, &Project, &Change<K>),
         heard: &mut Vec<Subscription>,
     ) {
@@ -144,7 +144,7 @@ impl View {
         let (view, weak) = (Arc::downgrade(self), Arc::downgrade(project));
         heard.push(cache.on_connect(move |_| {
             let (Some(view), Some(project)) = (view.upgrade(), weak.upgrade()) else { return };
-            view.watchers.iter().for_each(|watcher| watcher.connected(&view, &project));
+            view.watchers.iter().for_each(|watcher| watcher.connected(&view, &project, kind));
         }));
     }
 }

@@ -7,6 +7,27 @@ use compute_runtime::{Change, PlaneId};
 
 use super::{Hub, NamespaceMeta, Project, View};
 
+/// A kind that is watched, in projects or on the hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::management) enum Kind {
+    /// Workloads of a project.
+    Workload,
+    /// Deployments.
+    Deployment,
+    /// Instances.
+    Instance,
+    /// Namespaces.
+    Namespace,
+    /// Cities that a project is offered.
+    Binding,
+    /// Networks of a project.
+    Network,
+    /// Policies on the hub.
+    Policy,
+    /// Cells, as the hub knows them.
+    Cluster,
+}
+
 /// Turns changes into keys. Is called while a cache waits, so it must be quick.
 pub(in crate::management) trait Watcher: Send + Sync + 'static {
     /// A Workload of a project.
@@ -21,8 +42,8 @@ pub(in crate::management) trait Watcher: Send + Sync + 'static {
     fn namespace(&self, _: &View, _: &Project, _: &Change<NamespaceMeta>) {}
     /// An instance of a project.
     fn instance(&self, _: &View, _: &Project, _: &Change<Instance>) {}
-    /// A kind of a project is complete, for the first time or after an interruption.
-    fn connected(&self, _: &View, _: &Project) {}
+    /// A kind of a project is complete, for the first time or after an interruption: passes that read it are due.
+    fn connected(&self, _: &View, _: &Project, _: Kind) {}
     /// A project is not served any more.
     fn disengaged(&self, _: &View, _: &PlaneId) {}
 
@@ -36,6 +57,6 @@ pub(in crate::management) trait Watcher: Send + Sync + 'static {
     fn hub_namespace(&self, _: &View, _: &Hub, _: &Change<NamespaceMeta>) {}
     /// A cell, as the hub knows it.
     fn cluster(&self, _: &View, _: &Hub, _: &Change<Cluster>) {}
-    /// A kind of the hub is complete, for the first time or after an interruption.
-    fn hub_connected(&self, _: &View, _: &Hub) {}
+    /// A kind of the hub is complete, for the first time or after an interruption: passes that read it are due.
+    fn hub_connected(&self, _: &View, _: &Hub, _: Kind) {}
 }

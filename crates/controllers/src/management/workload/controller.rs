@@ -6,7 +6,7 @@ use compute_api::networking::{LocationBinding, Network};
 use compute_core::location::Offered;
 use compute_runtime::{Change, Key, PlaneId, Queue};
 
-use crate::management::view::{Project, View, Watcher};
+use crate::management::view::{Kind, Project, View, Watcher};
 
 /// Keys of Workloads.
 pub(in crate::management) struct Keys(Queue);
@@ -56,7 +56,10 @@ impl Watcher for Keys {
         self.0.add_all(all.iter().map(|workload| Key::of(project.id(), &**workload)));
     }
 
-    fn connected(&self, _: &View, project: &Project) {
+    fn connected(&self, _: &View, project: &Project, kind: Kind) {
+        if !matches!(kind, Kind::Workload | Kind::Deployment | Kind::Binding | Kind::Network) {
+            return;
+        }
         self.0.add_all(project.workloads.list().iter().map(|workload| Key::of(project.id(), &**workload)));
     }
 

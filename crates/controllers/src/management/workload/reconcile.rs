@@ -35,7 +35,7 @@ pub(in crate::management) struct WorkloadReconciler {
 }
 
 /// Deployments that count for one Workload, by name: those that it controls, and those that hold a name it would choose.
-type Held = BTreeMap<String, Arc<WorkloadDeployment>>;
+pub(super) type Held = BTreeMap<String, Arc<WorkloadDeployment>>;
 
 impl Reconciler for WorkloadReconciler {
     fn name(&self) -> &'static str {
@@ -53,7 +53,7 @@ impl Reconciler for WorkloadReconciler {
             return self.release(&project, &workload).await;
         }
         let Some(active) = project.active() else { return Ok(Next::Done) };
-        if !active.bindings.is_connected() || !active.networks.is_connected() {
+        if !active.bindings.is_connected() {
             return Ok(Next::Done);
         }
         self.spread(&project, &active, &workload).await
@@ -75,6 +75,7 @@ impl WorkloadReconciler {
 
         let offered = Offered::of(active.bindings.list().iter().map(|binding| &**binding));
         let mut held = held(project, workload);
+        self.report_wiring_fault(project, workload, &held);
         let plan = decide(project, workload, &held, &offered);
         let failure = self.execute(project, &plan, &mut held).await.err();
         let left = if plan.changes_nothing() { plan } else { decide(project, workload, &held, &offered) };
@@ -155,10 +156,19 @@ impl WorkloadReconciler {
         held: &Held,
         left: &Plan,
     ) -> Result<(), Error> {
+        // Which networks are missing is not known before they are; what was said of that stays.
+        let networks_are_known = active.networks.is_synced();
+        if !networks_are_known
+            && workload.status.as_ref().is_some_and(rollup::workload::says_network_not_found)
+        {
+            return Ok(());
+        }
         let namespace = meta::namespace(&workload.metadata);
         let interfaces = workload.spec.template.spec.network_interfaces.iter();
         let is_there = |name: &str| {
-            active.networks.get(namespace, name).is_some() || active.networks.is_unreadable(namespace, name)
+            !networks_are_known
+                || active.networks.get(namespace, name).is_some()
+                || active.networks.is_unreadable(namespace, name)
         };
         let present: BTreeSet<_> = interfaces
             .map(|interface| interface.network.name.clone())

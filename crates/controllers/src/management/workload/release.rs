@@ -1,6 +1,5 @@
 //! What happens to a Workload that is being deleted: its deployments go, and then it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -15,7 +14,7 @@ use compute_runtime::controller::Error;
 use compute_runtime::events::Notice;
 use compute_runtime::write::{self, Target};
 
-use super::reconcile::{WorkloadReconciler, held};
+use super::reconcile::{Held, WorkloadReconciler, held};
 use crate::management::requests::gone;
 use crate::management::view::Project;
 
@@ -31,7 +30,7 @@ impl WorkloadReconciler {
         let all = || held.values().map(|deployment| &**deployment);
         let plan = deployments::decide(workload, all(), &Offered::default());
         if !deployments::none_left(workload, all()) {
-            self.report_wiring_fault(project, workload, &held.values().cloned().collect::<Vec<_>>());
+            self.report_wiring_fault(project, workload, &held);
             self.execute(project, &plan, &mut held).await?;
             return Ok(Next::Done);
         }
@@ -66,17 +65,16 @@ impl WorkloadReconciler {
     }
 
     /// Without a hub nobody takes the federator's finalizer off, and nobody else may: what it stands for would be left behind.
-    fn report_wiring_fault(
-        &self,
-        project: &Project,
-        workload: &Workload,
-        deployments: &[Arc<WorkloadDeployment>],
-    ) {
-        let stuck = deployments.iter().find(|deployment| {
+    pub(super) fn report_wiring_fault(&self, project: &Project, workload: &Workload, held: &Held) {
+        if self.view.hub().is_some() {
+            return;
+        }
+        let stuck = held.values().find(|deployment| {
             meta::is_being_deleted(&deployment.metadata)
+                && meta::is_controlled_by(&deployment.metadata, meta::uid(&workload.metadata))
                 && deployment.finalizers().iter().any(|held| held == finalizers::FEDERATOR)
         });
-        let Some(stuck) = stuck.filter(|_| self.view.hub().is_none()) else { return };
+        let Some(stuck) = stuck else { return };
         let name = meta::name(&stuck.metadata);
         tracing::error!(project = %project.id(), deployment = name,
             "a deployment was sent to a hub, and no hub is configured: it cannot be deleted");

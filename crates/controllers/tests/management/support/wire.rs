@@ -30,6 +30,8 @@ pub struct Wire {
     plane: PlaneService,
     mode: watch::Sender<Mode>,
     cuts: watch::Sender<u64>,
+    /// The kind that can be neither listed nor watched.
+    broken: watch::Sender<Option<&'static str>>,
     requests: Mutex<Vec<String>>,
     /// Watches that are open, by what they watch.
     open: Arc<Mutex<Vec<String>>>,
@@ -43,6 +45,7 @@ impl Wire {
             plane,
             mode: watch::Sender::default(),
             cuts: watch::Sender::default(),
+            broken: watch::Sender::default(),
             requests: Mutex::default(),
             open: Arc::default(),
             writes_left: AtomicUsize::new(usize::MAX),
@@ -56,7 +59,13 @@ impl Wire {
     /// Everything works from now on, also for requests that hang.
     pub fn good(&self) {
         self.writes_left.store(usize::MAX, Ordering::SeqCst);
+        self.broken.send_replace(None);
         self.mode.send_replace(Mode::Good);
+    }
+
+    /// One kind, by its plural, can be neither listed nor watched any more.
+    pub fn break_kind(&self, kind: &'static str) {
+        self.broken.send_replace(Some(kind));
     }
 
     /// Requests fail at once, and streams break.
@@ -134,6 +143,10 @@ impl Service<Request<Body>> for Through {
         async move {
             let mut cuts = wire.cuts.subscribe();
             wire.pass().await?;
+            let what = path.rsplit('/').next().unwrap_or_default().to_owned();
+            if (watches || lists) && wire.broken.borrow().is_some_and(|broken| broken == what) {
+                return Err("the connection failed".into());
+            }
             let left = if writes {
                 let left = &wire.writes_left;
                 left.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).unwrap_or(0)
@@ -155,10 +168,17 @@ impl Service<Request<Body>> for Through {
                     Full::new(bytes).map_err(|never| match never {}).boxed_unsync(),
                 ));
             }
-            let what = path.rsplit('/').next().unwrap_or_default().to_owned();
             wire.open.lock().push(what.clone());
             let watching = Watching { open: wire.open.clone(), what };
-            let cut = async move { drop(cuts.changed().await) }.boxed();
+            let (mut broken, kind) = (wire.broken.subscribe(), watching.what.clone());
+            let cut = async move {
+                tokio::select! {
+                    biased;
+                    _ = cuts.changed() => {}
+                    _ = broken.wait_for(|broken| broken.is_some_and(|broken| broken == kind)) => {}
+                }
+            }
+            .boxed();
             let state = (BodyStream::new(body), cut, watching);
             // Ends when the server ends it, and breaks when it is cut.
             let frames = stream::unfold(Some(state), |state| async move {
