@@ -227,9 +227,6 @@ impl<K: Object> Feed<K> {
 
     /// Opens a watch. `None` if it would resume one that was interrupted, and the server is behind it.
     async fn open(&self, version: &str, lasts: Duration, resumes: bool) -> Result<Option<Body>, FetchError> {
-        if resumes && self.is_server_behind(version).await? {
-            return Ok(None);
-        }
         let params = WatchParams {
             label_selector: self.selector.labels.clone(),
             field_selector: self.selector.fields.clone(),
@@ -241,7 +238,10 @@ impl<K: Object> Feed<K> {
             true => resource.watch_metadata(&params, version)?,
             false => resource.watch(&params, version)?,
         };
-        fetch::open(self.plane.client(), request, WATCH_OPENS).await.map(Some)
+        let body = fetch::open(self.plane.client(), request, WATCH_OPENS).await?;
+        // Asked only now: a server that is down is asked for one thing at a time.
+        let behind = resumes && self.is_server_behind(version).await?;
+        Ok((!behind).then_some(body))
     }
 
     /// Takes over events until the server ends the watch. Says which version each led to.
