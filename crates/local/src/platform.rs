@@ -253,16 +253,12 @@ impl Platform {
         events
     }
 
-    /// Whether there is any project.
+    /// The names of all projects, whether their planes are there yet or not.
     ///
     /// # Errors
     ///
     /// If core does not answer.
-    pub async fn has_projects(&self) -> Result<bool> {
-        Ok(!self.project_names().await?.is_empty())
-    }
-
-    async fn project_names(&self) -> Result<Vec<String>> {
+    pub async fn project_names(&self) -> Result<Vec<String>> {
         let api: Api<Project> = Api::all(self.client(&planes::core()));
         let found = api.list_metadata(&ListParams::default()).await.context("cannot list the projects")?;
         Ok(found.items.into_iter().filter_map(|project| project.metadata.name).collect())
@@ -330,7 +326,7 @@ impl Platform {
         }
     }
 
-    /// Makes a project with an empty plane that says it is ready, though nobody is at work: to see what projects cost.
+    /// Makes a project with an empty plane that says it is ready, though nobody is at work.
     ///
     /// # Errors
     ///

@@ -24,7 +24,8 @@ pub(crate) const EXAMPLES: &str = "Examples:
   compute-local up --cities DFW             one city
   compute-local up --ephemeral              keep nothing after the end
   compute-local up --listen 127.0.0.1:0     any free port
-  compute-local up --audit-log off          write no audit log";
+  compute-local up --audit-log off          write no audit log
+  compute-local up --planes-only            API servers alone, to run controllers of your own against";
 
 /// The project that a new platform has.
 const FIRST_PROJECT: &str = "demo";
@@ -55,6 +56,9 @@ pub(crate) struct Options {
     /// Keep state in memory alone; it goes when the platform stops
     #[arg(long)]
     ephemeral: bool,
+    /// Serve the planes with nobody at work on them: what is written stays as it is
+    #[arg(long)]
+    planes_only: bool,
     /// Where it is written down who did what, never what is in objects; `off` for nowhere [default: audit.log in
     /// the data directory]
     #[arg(long, value_name = "PATH|off")]
@@ -125,12 +129,25 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
     };
 
     let mut tasks = Tasks::new();
-    platform.spawn_all(&mut tasks);
+    if !options.planes_only {
+        platform.spawn_all(&mut tasks);
+    }
     tasks.spawn("the API server", |stop| {
         compute_apiserver::serve(server, listener, tls, stop.cancelled_owned())
     });
     let first = async {
-        if !platform.has_projects().await? {
+        let mut names = platform.project_names().await?;
+        let is_new = names.is_empty();
+        if is_new {
+            names.push(FIRST_PROJECT.to_owned());
+        }
+        if options.planes_only {
+            for name in &names {
+                platform.make_idle_project(name).await?;
+            }
+            return Ok(());
+        }
+        if is_new {
             platform.make_project(FIRST_PROJECT).await?;
         }
         platform.until_projects_are_there().await
@@ -149,7 +166,8 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
         made = first => made?,
     }
     let contexts = access.write()?;
-    print!("{}", welcome(&access.url, &contexts, &state(dir, options.ephemeral), &dir.kubeconfig()));
+    let state = state(dir, options.ephemeral);
+    print!("{}", welcome(&access.url, &contexts, &state, options.planes_only, &dir.kubeconfig()));
     tasks.spawn("the kubeconfig", |stop| access.follow(changes, stop));
     tasks.run(stop, GRACE).await?;
     drop(backups);
@@ -180,10 +198,14 @@ fn already_running(dir: &DataDir) -> String {
     )
 }
 
-fn welcome(url: &str, contexts: &[String], state: &str, kubeconfig: &Path) -> String {
+fn welcome(url: &str, contexts: &[String], state: &str, planes_only: bool, kubeconfig: &Path) -> String {
+    let work = match planes_only {
+        true => "Nobody works on the planes: what is written to them stays as it is.",
+        false => "Instances are simulated: they look as if they ran, and nothing does.",
+    };
     format!(
         "The platform is up at {url}\n\n  planes:  {}\n  state:   {state}\n\n\
-         Instances are simulated: they look as if they ran, and nothing does.\n\n\
+         {work}\n\n\
          Use it from another terminal:\n\n  export KUBECONFIG={}\n  kubectl get workloads\n  \
          kubectl --context hub get workloaddeployments -A\n\nCtrl-C stops it.\n",
         contexts.join(", "),

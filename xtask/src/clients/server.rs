@@ -1,4 +1,4 @@
-//! The server under test: `compute-local up` as a child process in a directory of its own.
+//! The server under test: `compute-local up` as a child process in a directory of its own, with nobody but the clients at work.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -32,7 +32,7 @@ impl Server {
         let directory = tempfile::tempdir().context("cannot make a directory for the server")?;
         let mut command = Command::new(&program);
         command.arg("up").arg("--data-dir").arg(directory.path());
-        command.args(["--listen", "127.0.0.1:0", "--cities", "DFW,IAD"]);
+        command.args(["--listen", "127.0.0.1:0", "--cities", "DFW,IAD", "--planes-only"]);
         let process = Process::start(&mut command, format!("{} up", program.display()), "")?;
         let mut server = Self { process, directory };
         server.wait_until_ready(kubectl)?;

@@ -8,8 +8,8 @@
 //!
 //! - However many claims come at once, no budget is granted beyond its limit: a pass knows every answer that was given before, also those
 //!   whose write has not been answered.
-//! - Nothing is answered before registrations, grants, buckets and claims are all known, nor while the watch of any of them is broken: a
-//!   ledger that cannot see answers nothing.
+//! - Nothing is answered before registrations, grants, buckets and claims are all known, nor while the watch of anything in the project is
+//!   broken. While that of registrations is, claims are granted from those last seen, and none is refused.
 //! - No claim is collected before the server itself says that its owner is gone.
 //!
 //! # Caveats

@@ -30,7 +30,7 @@ impl Reconciler for Ledger {
     async fn reconcile(&self, key: &Key) -> Result<Next, Error> {
         let Some(book) = self.books.lock().of.get(&key.plane).cloned() else { return Ok(Next::Done) };
         // What is not known yet, or not known any more, wakes the project when it is.
-        if !self.registrations.is_connected() || !book.claims.cache().is_connected() {
+        if !self.registrations.is_synced() || !book.claims.cache().is_connected() {
             return Ok(Next::Done);
         }
         let Some((accounts, rest)) = book.accounts() else { return Ok(Next::Done) };
@@ -140,7 +140,11 @@ impl Ledger {
             let written = status::apply(&self.writer, &api, bucket, &wanted, Onto::Any).await?;
             accounts.buckets.wrote(written);
         }
-        self.answer(book, plan.refused).await
+        // A refusal is final, and what is registered meanwhile would not be seen.
+        match self.registrations.is_connected() {
+            true => self.answer(book, plan.refused).await,
+            false => Ok(()),
+        }
     }
 
     /// Whether the server has none of the namespaces that a claim was made for, whatever the cache shows: what is taken from an instance
