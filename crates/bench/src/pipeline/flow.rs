@@ -252,7 +252,8 @@ fn readiness(instance: &Instance) -> Option<String> {
     Some(format!("{} {word}", instance.name_any()))
 }
 
-fn workload(name: &str, cities: &[String], replicas: u32) -> Result<Workload> {
+/// A workload with so many instances in each city.
+pub fn workload(name: &str, cities: &[String], replicas: usize) -> Result<Workload> {
     let object = json!({
         "apiVersion": "compute.datumapis.com/v1alpha",
         "kind": "Workload",

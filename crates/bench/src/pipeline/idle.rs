@@ -1,8 +1,7 @@
 //! Projects that nothing happens in: what each costs a manager that serves them all.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -15,10 +14,10 @@ use compute_runtime::events::{self, Reporter};
 use compute_runtime::tasks::Tasks;
 use compute_runtime::transport::{self, SharedHost};
 use compute_runtime::{Plane, PlaneId, Planes, Runtime};
-use http::Request;
 use kube::Client;
 use serde::{Deserialize, Serialize};
 
+use super::wire::{Counted, Counts};
 use crate::budget::Budget;
 use crate::child::{self, Child, Role, tell};
 use crate::host::Endpoint;
@@ -95,11 +94,11 @@ fn name(number: usize) -> String {
 /// The child's side: server and manager in one.
 pub async fn in_process(projects: usize) -> Result<()> {
     let (server, _platform) = with_projects(projects).await?;
-    let opened = Arc::new(AtomicUsize::new(0));
+    let opened = Arc::new(Counts::default());
     let (at, count) = (server, opened.clone());
     let to = move |plane: &PlaneName| {
         let service = at.service(plane, compute_local::Worker::Management.identity());
-        Client::new(Counted { inner: service, watches: count.clone() }, "default")
+        Client::new(Counted { inner: service, counts: count.clone() }, "default")
     };
     let by_name = to.clone();
     let connect: Arc<Connect> = Arc::new(move |project: &str| Ok(by_name(&planes::project(project)?)));
@@ -128,10 +127,10 @@ pub async fn manage(projects: usize, endpoint: Endpoint) -> Result<()> {
     config.root_cert = Some(vec![endpoint.root()?.to_vec()]);
     config.auth_info.token = Some(endpoint.token.clone().into());
     let host = SharedHost::new(config, &transport::Options::default())?;
-    let opened = Arc::new(AtomicUsize::new(0));
+    let opened = Arc::new(Counts::default());
     let count = opened.clone();
     let to = move |path: &str| {
-        Client::new(Counted { inner: host.service(path), watches: count.clone() }, "default")
+        Client::new(Counted { inner: host.service(path), counts: count.clone() }, "default")
     };
     let (core, hub) = (to(""), to("/planes/hub"));
     let connect: Arc<Connect> =
@@ -145,7 +144,7 @@ async fn grow(
     core: Client,
     hub: Client,
     connect: Arc<Connect>,
-    opened: &AtomicUsize,
+    opened: &Counts,
 ) -> Result<Grown> {
     let runtime = Runtime::system();
     let before = process::resident()?;
@@ -169,7 +168,7 @@ async fn grow(
     );
     let stop = tasks.stop_token();
     let running = tokio::spawn(tasks.run(std::future::pending(), Duration::from_secs(5)));
-    while opened.load(Ordering::Relaxed) < 2 * projects {
+    while opened.watches.load(Ordering::Relaxed) < 2 * projects {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let seconds = began.elapsed().as_secs_f64();
@@ -179,31 +178,4 @@ async fn grow(
     stop.cancel();
     running.await.context("the manager panicked")??;
     Ok(Grown { before, after, seconds })
-}
-
-/// Counts the watches that go through.
-#[derive(Clone)]
-struct Counted<S> {
-    inner: S,
-    watches: Arc<AtomicUsize>,
-}
-
-impl<S, B> tower::Service<Request<B>> for Counted<S>
-where
-    S: tower::Service<Request<B>>,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<B>) -> S::Future {
-        if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
-            self.watches.fetch_add(1, Ordering::Relaxed);
-        }
-        self.inner.call(request)
-    }
 }

@@ -1,9 +1,11 @@
 //! The pipeline: from a Workload to available instances and back, on the platform of `compute-local`.
 
+mod change;
 mod flow;
 mod idle;
 mod seen;
 mod up;
+mod wire;
 
 use std::path::{Path, PathBuf};
 
@@ -18,6 +20,11 @@ use crate::report::Section;
 pub enum Part {
     /// Workloads, from their creation to instances in the project.
     Flow(flow::Extent),
+    /// One changed instance among others.
+    Change {
+        /// How many there are.
+        instances: usize,
+    },
     /// Projects that nothing happens in, and a manager in the same process.
     IdleInProcess {
         /// How many.
@@ -42,6 +49,7 @@ impl Part {
     pub async fn play(self) -> Result<()> {
         match self {
             Self::Flow(extent) => flow::play(extent).await,
+            Self::Change { instances } => change::play(instances).await,
             Self::IdleInProcess { projects } => idle::in_process(projects).await,
             Self::IdleServer { projects } => idle::serve(projects).await,
             Self::IdleManager { projects, endpoint } => idle::manage(projects, endpoint).await,
@@ -54,16 +62,25 @@ impl Part {
 pub struct Extent {
     starts: usize,
     flow: flow::Extent,
+    instances: usize,
     projects: usize,
 }
 
 impl Extent {
     /// All of it.
-    pub const FULL: Self =
-        Self { starts: 5, flow: flow::Extent { singles: 20, at_once: 200, news: 100 }, projects: 10_000 };
+    pub const FULL: Self = Self {
+        starts: 5,
+        flow: flow::Extent { singles: 20, at_once: 200, news: 100 },
+        instances: 10_000,
+        projects: 10_000,
+    };
     /// Just to see that it runs.
-    pub const QUICK: Self =
-        Self { starts: 2, flow: flow::Extent { singles: 3, at_once: 20, news: 5 }, projects: 200 };
+    pub const QUICK: Self = Self {
+        starts: 2,
+        flow: flow::Extent { singles: 3, at_once: 20, news: 5 },
+        instances: 100,
+        projects: 200,
+    };
 }
 
 /// Measures everything, each part printed when it is done.
@@ -83,6 +100,7 @@ pub async fn measure(
     };
     done(up::measure(folder, &program, extent.starts, &mut budgets).await.context("up")?);
     done(flow::measure(&extent.flow, &mut budgets).await.context("flow")?);
+    done(change::measure(extent.instances, &mut budgets).await.context("one change")?);
     done(idle::measure(extent.projects, &mut budgets).await.context("idle projects")?);
     Ok((sections, budgets))
 }
