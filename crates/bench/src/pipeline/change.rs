@@ -111,7 +111,7 @@ async fn fill(platform: &Platform, project: &str, instances: usize) -> Result<()
     let began = Instant::now();
     loop {
         let all = workloads.list(&ListParams::default()).await?;
-        let ready: i32 =
+        let ready: i64 =
             all.iter().filter_map(|one| one.status.as_ref()).filter_map(|status| status.ready_replicas).sum();
         if usize::try_from(ready).is_ok_and(|ready| ready == count * 2 * OF_A_CITY) {
             return Ok(());
