@@ -84,7 +84,9 @@ async fn eventually<T, E: std::fmt::Display>(what: &str, mut ask: impl AsyncFnMu
     loop {
         match ask().await {
             Ok(found) => return found,
-            Err(reason) if tokio::time::Instant::now() > deadline => panic!("{what}: not within {DEADLINE:?}: {reason}"),
+            Err(reason) if tokio::time::Instant::now() > deadline => {
+                panic!("{what}: not within {DEADLINE:?}: {reason}")
+            }
             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
         }
     }
@@ -138,17 +140,27 @@ async fn a_bad_workload_is_refused_with_everything_that_is_wrong() {
         let status = refusal(api.create(&PostParams::default(), &typed(bad)).await);
         assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
         let details = status.details.unwrap();
-        assert_eq!((details.name.as_str(), details.kind.as_str(), details.group.as_str()), ("bad", "Workload", "compute.datumapis.com"));
-        let causes: Vec<_> = details.causes.iter().map(|cause| (cause.field.as_str(), cause.message.as_str())).collect();
+        assert_eq!(
+            (details.name.as_str(), details.kind.as_str(), details.group.as_str()),
+            ("bad", "Workload", "compute.datumapis.com")
+        );
+        let causes: Vec<_> =
+            details.causes.iter().map(|cause| (cause.field.as_str(), cause.message.as_str())).collect();
         assert_eq!(
             causes,
             [
-                ("spec.template.metadata.ownerReferences", "Forbidden: the service says who owns instances; leave them out"),
+                (
+                    "spec.template.metadata.ownerReferences",
+                    "Forbidden: the service says who owns instances; leave them out"
+                ),
                 (
                     "spec.template.spec.runtime.resources.instanceType",
                     "Unsupported value: \"huge\": supported values: \"datumcloud/d1-standard-2\""
                 ),
-                ("spec.placements[0].scaleSettings.maxReplicas", "Invalid value: 2: must be at least minReplicas, which is 3"),
+                (
+                    "spec.placements[0].scaleSettings.maxReplicas",
+                    "Invalid value: 2: must be at least minReplicas, which is 3"
+                ),
                 (
                     "spec.template.spec.networkInterfaces[0].network.name",
                     "Not found: \"nowhere\": there is no network of this name in namespace \"default\""
@@ -180,7 +192,8 @@ async fn who_may_write_workloads_but_not_use_a_network_or_read_a_secret_is_refus
     Api::all(admin).create(&PostParams::default(), &binding).await.unwrap();
     let api: Api<Workload> = Api::default_namespaced(local.client("demo", Identity::user("bob")));
     let mut object = workload("web");
-    object["spec"]["template"]["spec"]["runtime"]["sandbox"]["containers"][0]["envFrom"] = json!([{ "secretRef": { "name": "s" } }]);
+    object["spec"]["template"]["spec"]["runtime"]["sandbox"]["containers"][0]["envFrom"] =
+        json!([{ "secretRef": { "name": "s" } }]);
     let status = refusal(api.create(&PostParams::default(), &typed(object.clone())).await);
     let reasons: Vec<_> = status.details.unwrap().causes.iter().map(|cause| cause.reason.clone()).collect();
     assert_eq!(reasons, ["FieldValueForbidden", "FieldValueForbidden"]);
@@ -244,9 +257,11 @@ async fn the_platform_itself_clears_instances_away() {
     instance_of(&seen).await;
     // By its controllers and the garbage collector.
     workloads.delete("web", &DeleteParams::default()).await.unwrap();
-    eventually("nothing is left", async || match seen.list(&ListParams::default()).await.unwrap().items.len() {
-        0 if workloads.get_opt("web").await.unwrap().is_none() => Ok(()),
-        left => Err(format!("{left} instances")),
+    eventually("nothing is left", async || {
+        match seen.list(&ListParams::default()).await.unwrap().items.len() {
+            0 if workloads.get_opt("web").await.unwrap().is_none() => Ok(()),
+            left => Err(format!("{left} instances")),
+        }
     })
     .await;
     // By the end of its namespace.
