@@ -8,12 +8,17 @@ use serde_json::{Map, Value};
 
 use super::error::{FieldError, Reason};
 
-/// Reads a Workload.
+/// Reads a Workload, without its status: that is nobody's to judge who writes the object, and must not keep anybody from mending it.
 ///
 /// # Errors
 ///
 /// Every place that is of a wrong type.
 pub fn workload(object: &Value) -> Result<Workload, Vec<FieldError>> {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+    let object = &object;
     match serde_json::from_value(object.clone()) {
         Ok(workload) => {
             let mut found = Vec::new();

@@ -121,3 +121,11 @@ fn what_cannot_be_read_may_be_mended_and_let_go() {
     let released = with(broken.clone(), "/metadata/finalizers", &json!([]));
     assert_eq!(faults(&released, Some(&broken)), []);
 }
+
+#[test]
+fn a_status_is_not_judged() {
+    let broken = with(good(), "/status", &json!({ "placements": "everywhere", "replicas": "many" }));
+    assert_eq!(faults(&broken, None), []);
+    let changed = with(broken.clone(), "/spec/paused", &json!(true));
+    assert_eq!(faults(&changed, Some(&broken)), []);
+}
