@@ -17,7 +17,7 @@ mod server;
 mod webhooks;
 
 pub use admission::Admission;
-pub use projects::{NotInProject, Projects, project_of};
+pub use projects::{Connect, ConnectError, NotInProject, Projects, project_of};
 pub use review::{Answer, BadReview, Operation, Request, Resource};
 pub use server::{CertificateError, Certificates, ServeError, Settings, serve};
 pub use webhooks::{MUTATE_WORKLOADS, Phase, VALIDATE_INSTANCES, VALIDATE_WORKLOADS, Webhooks};

@@ -10,13 +10,16 @@ use kube::Client;
 /// A way to a plane that cannot be taken. Its text is for operators.
 pub type ConnectError = Box<dyn std::error::Error + Send + Sync>;
 
+/// How a project is reached, by its name.
+pub type Connect = dyn Fn(&str) -> Result<Client, ConnectError> + Send + Sync;
+
 /// The planes of projects.
 #[derive(Clone)]
 pub enum Projects {
     /// There is one.
     Single(Client),
     /// Each request says which one it is for. The client of one is got by the project's name, which is a DNS label.
-    Milo(Arc<dyn Fn(&str) -> Result<Client, ConnectError> + Send + Sync>),
+    Milo(Arc<Connect>),
 }
 
 impl std::fmt::Debug for Projects {

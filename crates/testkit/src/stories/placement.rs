@@ -98,7 +98,7 @@ pub async fn city_that_is_not_offered(stack: &impl Stack) {
     })
     .await;
     let deployments = list(&view.mine::<WorkloadDeployment>(), &ListParams::default()).await;
-    assert_eq!(deployments.into_keys().collect::<Vec<_>>(), [name.clone()]);
+    assert_eq!(deployments.keys().collect::<Vec<_>>(), [&name]);
     give_back(stack, location).await;
     view.until_ready("web", &[(&name, 1), (&format!("web-main-{}", lost.to_lowercase()), 1)]).await;
 }
