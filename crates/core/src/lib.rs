@@ -12,8 +12,9 @@
 //!
 //! Start reading at [`planner`], which turns a deployment into instances; [`deployments`] turns a Workload into
 //! deployments. How both travel between planes is in [`federation`], [`writeback`] and [`projection`]; what people
-//! see of it all comes from [`instance_conditions`] and [`rollup`].
+//! see of it all comes from [`instance_conditions`] and [`rollup`]. What may be written at all is in [`admission`].
 
+pub mod admission;
 pub mod deployments;
 pub mod federation;
 pub mod image;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use compute_apiserver::{Access as Opens, ApiServer, Identity, PlaneName, Random};
-use compute_local::planes;
+use compute_local::{planes, workers};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +25,8 @@ pub(crate) struct Access {
     /// The authority that the server's certificate is from, as PEM.
     pub(crate) authority: String,
     pub(crate) cities: Vec<String>,
+    /// Whether projects have rules that must hold for those who use them, too.
+    pub(crate) has_rules: bool,
     pub(crate) tokens: BTreeMap<PlaneName, String>,
 }
 
@@ -35,7 +37,11 @@ impl Access {
         for plane in self.planes() {
             let token = self.tokens.entry(plane.clone()).or_insert_with(|| {
                 let token = self.random.secret();
-                let identity = Identity::superuser(format!("{}-admin", plane.as_str()));
+                let name = format!("{}-admin", plane.as_str());
+                let identity = match self.has_rules && planes::is_project(&plane) {
+                    true => Identity::user(name).in_group(workers::PROJECT_ADMINS),
+                    false => Identity::superuser(name),
+                };
                 self.server.tokens().add(&token, identity, Opens::Planes([plane.clone()].into()));
                 token
             });

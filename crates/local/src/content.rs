@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use compute_api::karmada::{Cluster, ClusterSpec};
-use compute_api::labels;
 use compute_api::milo::{
-    COMPUTE_ENTITLEMENT, Project, ProjectOwner, ProjectSpec, ServiceEntitlement, ServiceEntitlementSpec,
-    ServiceReference,
+    self, COMPUTE_ENTITLEMENT, Project, ProjectOwner, ProjectSpec, ServiceEntitlement,
+    ServiceEntitlementSpec, ServiceReference,
 };
 use compute_api::networking::{Location, LocationProvider, LocationSpec, Network, NetworkIpam, NetworkSpec};
+use compute_api::{conditions, labels};
 use compute_platform::projects::Content;
 use compute_platform::quota;
 use kube::api::ObjectMeta;
@@ -32,6 +32,15 @@ pub(crate) fn location(city: &str) -> Location {
         },
         status: None,
     }
+}
+
+/// Whether nothing keeps a location from being offered, as far as it says itself. One that nobody has judged yet may well be.
+pub(crate) fn can_be_offered(location: &Location) -> bool {
+    let conditions = location.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let judged = conditions::find(conditions, milo::CONDITION_READY);
+    location.metadata.deletion_timestamp.is_none()
+        && location.spec.location_class_name == LOCATION_CLASS
+        && judged.is_none_or(|ready| ready.status != "False")
 }
 
 /// A cell, as the hub knows it.

@@ -6,6 +6,7 @@
 //!
 //! Start reading at [`Platform`]. [`workers`] says who works here and what each may do; [`planes`] what each plane serves.
 
+mod admission;
 pub mod census;
 mod content;
 pub mod planes;

@@ -1,15 +1,16 @@
 //! The platform: its planes, and who works on them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use compute_api::conditions as c;
 use compute_api::milo::{CONDITION_READY, Project};
-use compute_api::networking::Location;
+use compute_api::networking::{Location, LocationBinding};
 use compute_apiserver::{ApiServer, Identity, PlaneName};
 use compute_controllers::{cell, management};
+use compute_core::location::Offered;
 use compute_platform::{locations, networks, projects, propagation, quota};
 use compute_providers::{Locations, simulated};
 use compute_runtime::engage::milo;
@@ -20,6 +21,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, Resource};
 use tokio::time::Instant;
 
+use crate::admission::{self, Host};
 use crate::content;
 use crate::planes::{self, Role};
 use crate::projects::Projects;
@@ -46,6 +48,8 @@ pub struct Settings {
     pub start_delay: Duration,
     /// How cells are asked whether they answer.
     pub probe: propagation::Probe,
+    /// Whether what is written to projects is judged.
+    pub admission: bool,
 }
 
 impl Default for Settings {
@@ -55,6 +59,7 @@ impl Default for Settings {
             networking: true,
             start_delay: Duration::ZERO,
             probe: propagation::Probe::default(),
+            admission: true,
         }
     }
 }
@@ -69,6 +74,12 @@ struct Inner {
     settings: Settings,
     connect: Box<Connect>,
     projects: Arc<Projects>,
+}
+
+impl Host for Inner {
+    fn client(&self, plane: &PlaneName, worker: &Worker) -> Client {
+        in_process(&self.server, plane, worker.identity())
+    }
 }
 
 impl Platform {
@@ -111,6 +122,10 @@ impl Platform {
             connect,
             projects: Arc::new(projects),
         }));
+        if platform.0.settings.admission {
+            let host: Weak<dyn Host> = Arc::downgrade(&platform.0) as Weak<Inner>;
+            admission::install(server, platform.0.settings.networking, &host);
+        }
         let (core, hub) = (platform.client(&planes::core()), platform.client(&planes::hub()));
         for city in &platform.0.settings.cities {
             make(&core, &content::location(city)).await?;
@@ -302,7 +317,30 @@ impl Platform {
         Ok(())
     }
 
-    /// Makes a project and waits until it is ready. One that is there already is taken as it is.
+    /// Waits until a project is offered every city that nothing is in the way of: without that, nothing can be deployed there.
+    async fn until_cities_are_offered(&self, project: &str, began: Instant) -> Result<()> {
+        let locations: Api<Location> = Api::all(self.client(&planes::core()));
+        let bindings: Api<LocationBinding> = Api::all(self.client(&planes::project(project)?));
+        loop {
+            let locations =
+                locations.list(&ListParams::default()).await.context("cannot list the locations")?;
+            let bindings =
+                bindings.list(&ListParams::default()).await.context("cannot list what is offered")?;
+            let offered = Offered::of(&bindings.items);
+            let waits_for = locations
+                .iter()
+                .filter(|location| content::can_be_offered(location))
+                .find(|location| location.spec.city_code().is_some_and(|city| offered.find(city).is_err()));
+            let Some(location) = waits_for else { return Ok(()) };
+            if began.elapsed() > PATIENCE {
+                let name = location.metadata.name.as_deref().unwrap_or_default();
+                bail!("project {project} is not offered location {name} within {} s", PATIENCE.as_secs());
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Makes a project and waits until it is ready and offered cities. One that is there already is taken as it is.
     ///
     /// # Errors
     ///
@@ -315,7 +353,7 @@ impl Platform {
         loop {
             let status = api.get(name).await.context("cannot read the project")?.status.unwrap_or_default();
             if c::is_true(&status.conditions, CONDITION_READY) {
-                return Ok(());
+                return self.until_cities_are_offered(name, began).await;
             }
             if began.elapsed() > PATIENCE {
                 let said =

@@ -114,7 +114,8 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
             ApiServer::open(server_options, &dir.planes()).context("cannot open the platform's state")?
         }
     };
-    let settings = Settings { cities: cities.clone(), ..Settings::default() };
+    let settings =
+        Settings { cities: cities.clone(), admission: !options.planes_only, ..Settings::default() };
     let platform = Platform::new(&server, Runtime::system(), settings).await?;
     let backups = backup_server::start(&lock, server.clone());
     let changes = platform.projects().changes();
@@ -125,6 +126,7 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
         url: format!("https://{}", reachable(address)),
         authority: authority.certificate().to_owned(),
         cities,
+        has_rules: !options.planes_only,
         tokens: BTreeMap::new(),
     };
 

@@ -22,6 +22,8 @@ pub enum Worker {
 
 const MANAGEMENT: &str = "compute:management";
 const CELLS: &str = "compute:cells";
+/// People who may do everything in a project that its rules allow. They are not masters of it, so that its rules hold for them.
+pub const PROJECT_ADMINS: &str = "compute:project-admins";
 
 impl Worker {
     /// Who the worker is to a plane.
@@ -50,6 +52,7 @@ pub(crate) fn roles(role: Role) -> Result<Vec<Value>, serde_json::Error> {
         ],
         Role::Project => vec![
             ("compute-management", MANAGEMENT, management::rbac::project()),
+            ("compute-admission", MANAGEMENT, compute_admission::rbac::project()),
             ("compute-quota", CELLS, cell::rbac::project()),
         ],
     };
@@ -60,22 +63,34 @@ pub(crate) fn roles(role: Role) -> Result<Vec<Value>, serde_json::Error> {
             rules: Some(rules),
             ..ClusterRole::default()
         })?);
-        objects.push(serde_json::to_value(ClusterRoleBinding {
-            metadata: named(name),
-            role_ref: RoleRef {
-                api_group: RBAC.to_owned(),
-                kind: "ClusterRole".to_owned(),
-                name: name.to_owned(),
-            },
-            subjects: Some(vec![Subject {
-                api_group: Some(RBAC.to_owned()),
-                kind: "Group".to_owned(),
-                name: group.to_owned(),
-                namespace: None,
-            }]),
-        })?);
+        objects.push(serde_json::to_value(binding(name, name, group))?);
+    }
+    if role == Role::Project {
+        objects.push(serde_json::to_value(binding(
+            "compute-project-admins",
+            "cluster-admin",
+            PROJECT_ADMINS,
+        ))?);
     }
     Ok(objects)
+}
+
+/// Gives a group a role in a whole plane.
+fn binding(name: &str, role: &str, group: &str) -> ClusterRoleBinding {
+    ClusterRoleBinding {
+        metadata: named(name),
+        role_ref: RoleRef {
+            api_group: RBAC.to_owned(),
+            kind: "ClusterRole".to_owned(),
+            name: role.to_owned(),
+        },
+        subjects: Some(vec![Subject {
+            api_group: Some(RBAC.to_owned()),
+            kind: "Group".to_owned(),
+            name: group.to_owned(),
+            namespace: None,
+        }]),
+    }
 }
 
 const RBAC: &str = "rbac.authorization.k8s.io";

@@ -52,4 +52,8 @@ pub struct TemplateMetadata {
     /// Has no meaning in a template.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
+    /// Has no meaning in a template.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "crate::schema::objects")]
+    pub owner_references: Vec<serde_json::Value>,
 }

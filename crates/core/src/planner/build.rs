@@ -74,11 +74,16 @@ pub fn labels(deployment: &WorkloadDeployment, ordinal: u32) -> BTreeMap<String,
     all
 }
 
+/// The prefix of a key that means something to us.
+pub(crate) fn our_prefix(key: &str) -> Option<&'static str> {
+    OUR_PREFIXES.into_iter().find(|prefix| key.starts_with(prefix))
+}
+
 /// What an instance takes over from the metadata of its template. Admission refuses the rest; what comes
 /// anyway is dropped here.
 pub(super) fn template_metadata(template: &InstanceTemplate) -> TemplateMetadata {
     let Some(metadata) = &template.metadata else { return TemplateMetadata::default() };
-    let is_ours = |key: &str| OUR_PREFIXES.iter().any(|prefix| key.starts_with(prefix));
+    let is_ours = |key: &str| our_prefix(key).is_some();
     let copy = |from: &BTreeMap<String, String>, may: &dyn Fn(&str) -> bool| -> BTreeMap<String, String> {
         from.iter().filter(|(key, _)| may(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
     };

@@ -199,6 +199,7 @@ fn a_new_instance_is_whole() {
             ("meta.datumapis.com/other", "x"),
         ]),
         finalizers: vec!["example.com/hold".to_owned()],
+        owner_references: vec![serde_json::json!({ "name": "forged" })],
     });
     template.spec.controller = Some(InstanceControl {
         template_hash: "forged".to_owned(),

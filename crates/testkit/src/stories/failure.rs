@@ -54,9 +54,11 @@ pub async fn managers_restarted(stack: &impl Stack) {
 pub async fn undecodable_object_among_good_ones(stack: &impl Stack) {
     let view = View::new(stack, "unreadable").await;
     let city = &stack.cities()[0];
-    view.create(&workload("good", &[city], 1)).await;
-    let good = format!("good-main-{}", city.to_lowercase());
-    view.until_ready("good", &[(&good, 1)]).await;
+    let of = |name: &str| format!("{name}-main-{}", city.to_lowercase());
+    for name in ["good", "bad"] {
+        view.create(&workload(name, &[city], 1)).await;
+        view.until_ready(name, &[(&of(name), 1)]).await;
+    }
 
     // A schema that lets everything in, as after a downgrade.
     let crds: Api<CustomResourceDefinition> = Api::all(view.client());
@@ -69,24 +71,44 @@ pub async fn undecodable_object_among_good_ones(stack: &impl Stack) {
     crds.patch(name, &PatchParams::default(), &patch).await.unwrap();
     let resource = ApiResource::erase::<Workload>(&());
     let raw: Api<DynamicObject> = Api::namespaced_with(view.client(), "default", &resource);
-    let mut bad = DynamicObject::new("bad", &resource).within("default");
-    bad.data = json!({ "spec": { "placements": "everywhere", "template": 7 } });
-    eventually("the bad one is accepted", async || raw.create(&PostParams::default(), &bad).await).await;
+    // What people write is judged all the same.
+    let mut worse = DynamicObject::new("worse", &resource).within("default");
+    worse.data = json!({ "spec": { "placements": "everywhere", "template": 7 } });
+    eventually("a bad one is refused for what is wrong in it", async || {
+        let refused = raw.create(&PostParams::default(), &worse).await.unwrap_err().to_string();
+        let named = ["spec.placements: ", "must be a list", "spec.template: ", "must be an object"];
+        if named.iter().all(|words| refused.contains(words)) { Ok(()) } else { Err(refused) }
+    })
+    .await;
+    let broken = Patch::Merge(json!({ "status": { "placements": "everywhere" } }));
+    eventually("one cannot be read any more", async || {
+        raw.patch_status("bad", &PatchParams::default(), &broken).await?;
+        let stored = raw.get("bad").await?;
+        assert_eq!(stored.data["status"]["placements"], "everywhere");
+        Ok::<(), kube::Error>(())
+    })
+    .await;
+    raw.patch("bad", &PatchParams::default(), &Patch::Merge(scaled(city))).await.unwrap();
 
     view.set_placements("good", &[placement("main", &[city], 2)]).await;
-    view.until_ready("good", &[(&good, 2)]).await;
+    view.until_ready("good", &[(&of("good"), 2)]).await;
     view.create(&workload("more", &[city], 1)).await;
-    view.until_ready("more", &[(&format!("more-main-{}", city.to_lowercase()), 1)]).await;
-    assert!(view.mine::<WorkloadDeployment>().get_opt("bad-main").await.unwrap().is_none());
+    view.until_ready("more", &[(&of("more"), 1)]).await;
+    let untouched: WorkloadDeployment = view.mine().get(&of("bad")).await.unwrap();
+    assert_eq!(untouched.spec.scale_settings.min_replicas, 1);
 
     // Mended, it is served like any other.
     let schema =
         serde_json::to_value(&kept.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema).unwrap();
     let strict =
         json!([{ "op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": schema }]);
-    let mended = json!({ "spec": workload("bad", &[city], 1).spec });
-    raw.patch("bad", &PatchParams::default(), &Patch::Merge(mended)).await.unwrap();
+    let mended = Patch::Merge(json!({ "status": { "placements": null } }));
+    raw.patch_status("bad", &PatchParams::default(), &mended).await.unwrap();
     let patch = Patch::Json::<()>(serde_json::from_value(strict).unwrap());
     crds.patch(name, &PatchParams::default(), &patch).await.unwrap();
-    view.until_ready("bad", &[(&format!("bad-main-{}", city.to_lowercase()), 1)]).await;
+    view.until_ready("bad", &[(&of("bad"), 2)]).await;
+}
+
+fn scaled(city: &str) -> serde_json::Value {
+    json!({ "spec": { "placements": [placement("main", &[city], 2)] } })
 }

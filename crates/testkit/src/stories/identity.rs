@@ -182,7 +182,7 @@ pub async fn project_deleted(stack: &impl Stack) {
     kept.until_ready("web", &all).await;
 }
 
-/// What a person does to an instance in the project is undone: it is only a picture.
+/// What is done to an instance in the project, by one whom no rule holds back, is undone: it is only a picture.
 pub async fn instance_edited_or_deleted_by_hand_in_the_project(stack: &impl Stack) {
     let view = View::new(stack, "by-hand").await;
     let city = &stack.cities()[0];

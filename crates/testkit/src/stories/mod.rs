@@ -1,5 +1,6 @@
 //! The stories: what the whole system does, told by what is to be seen on its planes.
 
+pub mod admission;
 pub mod failure;
 pub mod federation;
 pub mod identity;
@@ -37,6 +38,8 @@ macro_rules! for_each_story {
         $tell!(identity, status_of_a_predecessor_is_not_believed);
         $tell!(identity, project_deleted);
         $tell!(identity, instance_edited_or_deleted_by_hand_in_the_project);
+        $tell!(admission, bad_workload_is_refused_whole);
+        $tell!(admission, instances_are_read_only_for_people);
         $tell!(outage, hub_down_for_a_while);
         $tell!(outage, core_down_for_a_while);
         $tell!(outage, one_project_down_while_others_work);

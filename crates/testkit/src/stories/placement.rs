@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::{Api, ResourceExt as _};
 
 use crate::objects::{placement, workload};
-use crate::stack::{Place, Stack};
+use crate::stack::{Place, Stack, Worker};
 use crate::view::{View, list};
 use crate::wait::eventually;
 
@@ -44,9 +44,70 @@ pub async fn binding_goes_away(stack: &impl Stack) {
     view.create(&workload("web", &[city], 1)).await;
     view.until_ready("web", &[(&name, 1)]).await;
 
-    let locations: Api<Location> = Api::all(stack.client(&Place::Core));
+    let location = withdraw(&view, city).await;
+    eventually("the workload says so", async || {
+        let workload: Workload = view.mine().get("web").await.unwrap();
+        let status = workload.status.unwrap();
+        let said = c::find(&status.placements[0].conditions, c::LOCATIONS_AVAILABLE).cloned();
+        let named = said.as_ref().is_some_and(|said| {
+            said.reason == c::LOCATION_UNAVAILABLE && said.message.contains(city.as_str())
+        });
+        if named { Ok(()) } else { Err(format!("{said:?}")) }
+    })
+    .await;
+    view.set_placements("web", &[placement("main", &[city], 2)]).await;
+    view.until_ready("web", &[(&name, 2)]).await;
+
+    give_back(stack, location).await;
+    eventually("the workload does not complain any more", async || {
+        let workload: Workload = view.mine().get("web").await.unwrap();
+        let conditions = workload.status.unwrap().placements.remove(0).conditions;
+        match c::find(&conditions, c::LOCATIONS_AVAILABLE) {
+            Some(said) if said.status != "True" => Err(format!("{said:?}")),
+            _ => Ok(()),
+        }
+    })
+    .await;
+}
+
+/// A city that is not offered is refused. One that stops being offered before anything runs there gets no deployment, counts as
+/// wanted, and is named.
+pub async fn city_that_is_not_offered(stack: &impl Stack) {
+    let view = View::new(stack, "nowhere").await;
+    let cities = stack.cities();
+    let (city, lost) = (cities[0].as_str(), cities[1].as_str());
+    let name = format!("web-main-{}", city.to_lowercase());
+    let nowhere = workload("web", &[city, "ATLANTIS"], 1);
+    let refused =
+        view.mine::<Workload>().create(&PostParams::default(), &nowhere).await.unwrap_err().to_string();
+    for words in ["spec.placements[0].cityCodes[1]", "city ATLANTIS is not offered to this project", city] {
+        assert!(refused.contains(words), "{refused}");
+    }
+
+    stack.crash(&Worker::Management).await;
+    view.create(&workload("web", &[city, lost], 1)).await;
+    let location = withdraw(&view, lost).await;
+    stack.start(&Worker::Management).await;
+    eventually("one city of two is ready", async || {
+        let status = view.mine::<Workload>().get("web").await.unwrap().status.unwrap_or_default();
+        let said =
+            c::find(status.placements.first().map_or(&[][..], |p| &p.conditions), c::LOCATIONS_AVAILABLE)
+                .filter(|said| said.message.contains(lost) && said.reason == c::LOCATION_UNAVAILABLE);
+        let counts = (status.ready_replicas, status.desired_replicas);
+        if counts == (Some(1), Some(2)) && said.is_some() { Ok(()) } else { Err(format!("{status:?}")) }
+    })
+    .await;
+    let deployments = list(&view.mine::<WorkloadDeployment>(), &ListParams::default()).await;
+    assert_eq!(deployments.keys().collect::<Vec<_>>(), [&name]);
+    give_back(stack, location).await;
+    view.until_ready("web", &[(&name, 1), (&format!("web-main-{}", lost.to_lowercase()), 1)]).await;
+}
+
+/// Takes the location of a city away, and waits until the project is not offered the city any more.
+async fn withdraw<S: Stack>(view: &View<'_, S>, city: &str) -> Location {
+    let locations: Api<Location> = Api::all(view.stack.client(&Place::Core));
     let all = list(&locations, &ListParams::default()).await;
-    let mut location = all
+    let location = all
         .into_values()
         .find(|location| location.spec.city_code().is_some_and(|code| code.eq_ignore_ascii_case(city)))
         .unwrap();
@@ -64,48 +125,13 @@ pub async fn binding_goes_away(stack: &impl Stack) {
         }
     })
     .await;
-    eventually("the workload says so", async || {
-        let workload: Workload = view.mine().get("web").await.unwrap();
-        let status = workload.status.unwrap();
-        let said = c::find(&status.placements[0].conditions, c::LOCATIONS_AVAILABLE).cloned();
-        let named = said.as_ref().is_some_and(|said| {
-            said.reason == c::LOCATION_UNAVAILABLE && said.message.contains(city.as_str())
-        });
-        if named { Ok(()) } else { Err(format!("{said:?}")) }
-    })
-    .await;
-    view.set_placements("web", &[placement("main", &[city], 2)]).await;
-    view.until_ready("web", &[(&name, 2)]).await;
-
-    location.metadata = ObjectMeta { name: location.metadata.name, ..ObjectMeta::default() };
-    location.status = None;
-    locations.create(&PostParams::default(), &location).await.unwrap();
-    eventually("the workload does not complain any more", async || {
-        let workload: Workload = view.mine().get("web").await.unwrap();
-        let conditions = workload.status.unwrap().placements.remove(0).conditions;
-        match c::find(&conditions, c::LOCATIONS_AVAILABLE) {
-            Some(said) if said.status != "True" => Err(format!("{said:?}")),
-            _ => Ok(()),
-        }
-    })
-    .await;
+    location
 }
 
-/// A city that is not offered gets no deployment, counts as wanted, and is named.
-pub async fn city_that_is_not_offered(stack: &impl Stack) {
-    let view = View::new(stack, "nowhere").await;
-    let city = &stack.cities()[0];
-    let name = format!("web-main-{}", city.to_lowercase());
-    view.create(&workload("web", &[city, "ATLANTIS"], 1)).await;
-    eventually("one city of two is ready", async || {
-        let status = view.mine::<Workload>().get("web").await.unwrap().status.unwrap_or_default();
-        let said =
-            c::find(status.placements.first().map_or(&[][..], |p| &p.conditions), c::LOCATIONS_AVAILABLE)
-                .filter(|said| said.message.contains("ATLANTIS") && said.reason == c::LOCATION_UNAVAILABLE);
-        let counts = (status.ready_replicas, status.desired_replicas);
-        if counts == (Some(1), Some(2)) && said.is_some() { Ok(()) } else { Err(format!("{status:?}")) }
-    })
-    .await;
-    let deployments = list(&view.mine::<WorkloadDeployment>(), &ListParams::default()).await;
-    assert_eq!(deployments.into_keys().collect::<Vec<_>>(), [name]);
+/// Puts a location back.
+async fn give_back(stack: &impl Stack, mut location: Location) {
+    location.metadata = ObjectMeta { name: location.metadata.name, ..ObjectMeta::default() };
+    location.status = None;
+    let locations: Api<Location> = Api::all(stack.client(&Place::Core));
+    locations.create(&PostParams::default(), &location).await.unwrap();
 }

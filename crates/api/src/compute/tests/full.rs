@@ -20,6 +20,7 @@ fn metadata() -> Value {
         "labels": {"app": "web"},
         "annotations": {"compute.datumapis.com/restartedAt": "2026-05-01T12:00:00Z"},
         "finalizers": ["example.com/hold"],
+        "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "1"}],
     })
 }
 
