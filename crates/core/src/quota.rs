@@ -68,7 +68,7 @@ pub enum Outcome {
     PredecessorLeaving,
 }
 
-/// What to say as `QuotaGranted`. `stored` is what was said last: a denial stands until another claim is answered, and a
+/// What to say as `QuotaGranted`. `stored` is what was said last: a refusal by the ledger stands until another claim is answered, and a
 /// grant for good. What runs runs, also while a claim that has disappeared is made again.
 pub fn condition(outcome: &Outcome, stored: Option<&Condition>) -> Update {
     let pending =
@@ -76,7 +76,7 @@ pub fn condition(outcome: &Outcome, stored: Option<&Condition>) -> Update {
     let answered = matches!(outcome, Outcome::Granted | Outcome::Disabled);
     let stands = stored.filter(|stored| match stored.reason.as_str() {
         c::QUOTA_AVAILABLE => !answered && Status::of(stored) == Status::True,
-        c::QUOTA_EXCEEDED | c::QUOTA_NO_BUDGET => pending,
+        c::QUOTA_EXCEEDED | c::QUOTA_NO_BUDGET | c::VALIDATION_FAILED => pending,
         _ => false,
     });
     if let Some(stored) = stands {

@@ -8,6 +8,7 @@
 
 pub mod census;
 mod content;
+mod ledger_admission;
 pub mod planes;
 mod platform;
 mod projects;

@@ -255,14 +255,17 @@ impl Platform {
         };
         let mut used = claims.iter().filter(|claim| granted(claim)).count();
         for claim in claims {
-            let decided = claim.status.as_ref().is_some_and(|status| status.observed_generation.is_some());
+            let conditions = claim.status.as_ref().map_or(&[][..], |status| &status.conditions);
+            let decided = c::find(conditions, "Granted")
+                .is_some_and(|said| ["QuotaExceeded", "ValidationFailed"].contains(&said.reason.as_str()));
             if claim.metadata.deletion_timestamp.is_some() || granted(&claim) {
                 continue;
             }
             let (status, reason) = match mode {
+                // A last word is the last.
+                _ if decided => continue,
                 Ledger::Undecided => ("False", "PendingEvaluation"),
                 Ledger::Invalid => ("False", "ValidationFailed"),
-                Ledger::Limit(_) if decided => continue,
                 Ledger::Limit(limit) if used < *limit => {
                     used += 1;
                     ("True", "QuotaAvailable")
@@ -277,7 +280,7 @@ impl Platform {
         }
     }
 
-    /// Makes a bucket that says what is left of a resource.
+    /// Makes or changes a bucket that says what is left of a resource.
     pub async fn bucket(&self, resource: &str, limit: i64, available: i64) {
         let bucket: compute_api::quota::AllowanceBucket = serde_json::from_value(json!({
             "apiVersion": "quota.miloapis.com/v1alpha1", "kind": "AllowanceBucket",
@@ -289,7 +292,11 @@ impl Platform {
         }))
         .unwrap();
         let api: Api<compute_api::quota::AllowanceBucket> = Api::namespaced(self.project.clone(), "default");
-        api.create(&PostParams::default(), &bucket).await.unwrap();
+        match api.create(&PostParams::default(), &bucket).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => panic!("a bucket of {resource}: {error}"),
+        }
         let status = json!({
             "limit": limit, "allocated": limit - available, "available": available, "claimCount": 0, "grantCount": 1,
         });

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use compute_api::k8s::Namespace;
@@ -86,6 +87,8 @@ pub struct World {
     pub project_way: Arc<Way>,
     pub platform: Platform,
     pub runtime: Runtime,
+    /// How often a client for a project was made.
+    pub connects: Arc<AtomicUsize>,
     running: Option<Running>,
 }
 
@@ -168,6 +171,7 @@ impl World {
             hub_way: Way::new(),
             project_way: Way::new(),
             platform,
+            connects: Arc::default(),
             running: None,
         }
     }
@@ -187,8 +191,12 @@ impl World {
             false => Source::Hub { hub, cluster_name: CLUSTER.to_owned() },
         };
         let ledger = reach(&self.project_way, "project-shop");
+        let connects = self.connects.clone();
         let connect = move |project: &str| match project {
-            PROJECT => Ok(ledger.clone()),
+            PROJECT => {
+                connects.fetch_add(1, Ordering::SeqCst);
+                Ok(ledger.clone())
+            }
             other => Err(anyhow::anyhow!("no project {other}")),
         };
         let quota = match self.options.quota {
@@ -207,6 +215,24 @@ impl World {
             tasks.run(waits.cancelled_owned(), Duration::from_secs(120)).await.unwrap();
         });
         self.running = Some(Running { stop, ended });
+    }
+
+    /// Whether quota is configured, from the next start on.
+    pub fn configure_quota(&mut self, quota: bool) {
+        self.options.quota = quota;
+    }
+
+    /// Makes one more plane, with the kinds of these groups, and gives a client straight to it.
+    pub async fn add_plane(&self, name: &str, groups: &[&str]) -> Client {
+        let plane = PlaneName::new(name).unwrap();
+        let template = self.server.template(&definitions(groups, false)).await.unwrap();
+        self.server.create_plane(plane.clone(), &template).await.unwrap();
+        Client::new(self.server.service(&plane, Identity::superuser("test")), "default")
+    }
+
+    /// A client to a plane on a way of its own, for one who may do anything.
+    pub fn reach(&self, way: &Arc<Way>, plane: &str) -> Client {
+        way.client(self.server.service(&PlaneName::new(plane).unwrap(), Identity::superuser("platform")))
     }
 
     /// Stops the controllers, in order.
