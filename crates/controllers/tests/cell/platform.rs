@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// How often each looks.
+/// How often each looks, unless a test has little for it to see.
 const EVERY: Duration = Duration::from_millis(100);
 /// The provider's finalizer.
 pub const PROVIDER: &str = "test.example.com/provider";
@@ -24,6 +24,8 @@ pub const PROVIDER: &str = "test.example.com/provider";
 /// What each does.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// How often each looks.
+    pub every: Duration,
     /// Whether the provider works.
     pub provides: bool,
     /// Whether the provider stops what is deleted.
@@ -64,14 +66,20 @@ pub struct Platform {
 
 impl Platform {
     pub fn start(cell: Client, project: Client, clock: TimerClock) -> Self {
-        let settings =
-            Settings { provides: true, stops: true, networks: Networks::Ready, ledger: Ledger::Limit(1000) };
+        let settings = Settings {
+            every: EVERY,
+            provides: true,
+            stops: true,
+            networks: Networks::Ready,
+            ledger: Ledger::Limit(1000),
+        };
         let platform = Self { settings: Arc::new(Mutex::new(settings)), cell, project, clock };
         let works = platform.clone();
         tokio::spawn(async move {
             loop {
                 works.work().await;
-                tokio::time::sleep(EVERY).await;
+                let every = works.settings.lock().every;
+                tokio::time::sleep(every).await;
             }
         });
         platform
@@ -79,6 +87,16 @@ impl Platform {
 
     pub fn set(&self, change: impl FnOnce(&mut Settings)) {
         change(&mut self.settings.lock());
+    }
+
+    /// Looks seldom: a long time goes by, and little happens.
+    pub fn slow_down(&self) {
+        self.set(|settings| settings.every = Duration::from_secs(5));
+    }
+
+    /// Looks often again.
+    pub fn speed_up(&self) {
+        self.set(|settings| settings.every = EVERY);
     }
 
     /// Does nothing any more.

@@ -156,6 +156,7 @@ async fn a_granted_claim_lost_while_nobody_waits_is_made_again_within_the_hour()
         let lost = world.claims().get(CLAIM).await.unwrap().uid();
         world.claims().delete(CLAIM, &DeleteParams::default()).await.unwrap();
         world.forget_requests();
+        world.platform.slow_down();
         tokio::time::sleep(Duration::from_secs(1800)).await;
         assert_eq!(world.requests(), Vec::<String>::new(), "nobody looks all the time");
         tokio::time::sleep(Duration::from_secs(2400)).await;
@@ -180,6 +181,7 @@ async fn looking_for_claims_waits_for_a_ledger_that_is_down() {
     let lost = world.claims().get(CLAIM).await.unwrap().uid();
     world.claims().delete(CLAIM, &DeleteParams::default()).await.unwrap();
     world.project_way.set(Mode::Failing);
+    world.platform.slow_down();
     tokio::time::sleep(Duration::from_secs(5000)).await;
     assert!(world.warnings(FIRST).await.is_empty(), "it runs, and nothing is known to be wrong");
     world.project_way.mend();

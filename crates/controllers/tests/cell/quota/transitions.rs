@@ -1,6 +1,8 @@
 //! From each row of the table to each other that can follow it. What is said of quota, and of the instance, follows; the gate goes
 //! with a grant, and with nothing else.
 
+use std::time::Duration;
+
 use kube::api::DeleteParams;
 
 use super::super::ledger::Gates;
@@ -19,6 +21,13 @@ fn is_possible(from: Row, to: Row) -> bool {
     !(same || forgets || stands)
 }
 
+/// The ledger does not look again at what it calls invalid: another claim is made in the end, and most of that time nothing happens.
+async fn another_claim(world: &World) {
+    world.platform.slow_down();
+    tokio::time::sleep(Duration::from_secs(240)).await;
+    world.platform.speed_up();
+}
+
 async fn from(row: Row) {
     let world = World::new().await;
     let gates = Gates::watch(&world).await;
@@ -29,9 +38,15 @@ async fn from(row: Row) {
         world.scale(WEB, 1).await;
         says(&world, FIRST, row.says()).await;
         to.enter(&world).await;
+        if row == Row::ValidationFailed {
+            another_claim(&world).await;
+        }
         says(&world, FIRST, to.says()).await;
         // Whatever it was, it heals.
         Row::Available.enter(&world).await;
+        if to == Row::ValidationFailed {
+            another_claim(&world).await;
+        }
         world.ready(WEB, 1).await;
         world.scale(WEB, 0).await;
         world.gone(FIRST).await;
@@ -72,7 +87,7 @@ async fn from_quota_available() {
         to.enter(&world).await;
         // The claim is gone too, for those who could see it.
         let _ = world.claims().delete(super::CLAIM, &DeleteParams::default()).await;
-        tokio::time::sleep(std::time::Duration::from_secs(30)).await;
+        tokio::time::sleep(Duration::from_secs(30)).await;
         says(&world, FIRST, Row::Available.says()).await;
         world.ready(WEB, 1).await;
     }
