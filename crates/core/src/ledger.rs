@@ -173,12 +173,7 @@ pub fn decide<'a>(observed: &Observed<'a>, claims: &Tally, namespace: &str, now:
     plan
 }
 
-fn add_grants<'a>(
-    observed: &Observed<'a>,
-    budgets: &mut Budgets<'a>,
-    plan: &mut Plan<'a>,
-    now: Timestamp,
-) {
+fn add_grants<'a>(observed: &Observed<'a>, budgets: &mut Budgets<'a>, plan: &mut Plan<'a>, now: Timestamp) {
     let mut grants = observed.grants.clone();
     grants.sort_by_key(|grant| (meta::namespace(&grant.metadata), meta::name(&grant.metadata)));
     for grant in grants {

@@ -10,9 +10,7 @@
 use std::sync::{Arc, Weak};
 
 use compute_api::quota::{GROUP, ResourceClaim, ResourceRegistration};
-use compute_apiserver::hooks::{
-    AdmissionRequest, Denial, Hook, HookError, Operation, Outcome, Rule, Rules,
-};
+use compute_apiserver::hooks::{AdmissionRequest, Denial, Hook, HookError, Operation, Outcome, Rule, Rules};
 use compute_core::ledger::admission::{Problem, check, check_update};
 use compute_runtime::{Cache, Plane};
 use futures::FutureExt as _;

@@ -44,8 +44,14 @@ async fn a_claim_without_a_registration_is_refused_when_it_is_made() {
 
     type Change = fn(&mut ResourceClaim);
     let unfit: [(Change, &str); 3] = [
-        (|one| one.spec.requests[0].resource_type = "example.com/gpus".to_owned(), "example.com/gpus is not registered"),
-        (|one| one.spec.consumer_ref.as_mut().unwrap().kind = "Organization".to_owned(), "by a Organization for a Project"),
+        (
+            |one| one.spec.requests[0].resource_type = "example.com/gpus".to_owned(),
+            "example.com/gpus is not registered",
+        ),
+        (
+            |one| one.spec.consumer_ref.as_mut().unwrap().kind = "Organization".to_owned(),
+            "by a Organization for a Project",
+        ),
         (|one| one.spec.resource_ref.as_mut().unwrap().kind = "Pod".to_owned(), "by a Project for a Pod"),
     ];
     for (change, why) in unfit {
@@ -65,7 +71,9 @@ async fn a_claim_without_a_registration_is_refused_when_it_is_made() {
 
     // One that fits is taken, and asks for the same for ever; labels and status are its own matter.
     create(&claim("good", |_| {})).await.unwrap();
-    let more = Patch::Merge(json!({ "spec": { "requests": [{ "resourceType": RESOURCE_INSTANCES, "amount": 2 }] } }));
+    let more = Patch::Merge(
+        json!({ "spec": { "requests": [{ "resourceType": RESOURCE_INSTANCES, "amount": 2 }] } }),
+    );
     let (code, _, message) = refusal(claims.patch("good", &PatchParams::default(), &more).await);
     assert_eq!(code, 422, "{message}");
     let label = Patch::Merge(json!({ "metadata": { "labels": { "a": "b" } } }));

@@ -112,7 +112,11 @@ impl World {
     async fn says(&self, project: &str, service: &str, wanted: &str) {
         reads("what a request for access says", wanted.to_owned(), async || {
             let status = self.entitlements(project).get(service).await.unwrap().status.unwrap_or_default();
-            status.conditions.iter().map(|c| format!("{} {} {}", c.type_, c.status, c.reason)).collect::<String>()
+            status
+                .conditions
+                .iter()
+                .map(|c| format!("{} {} {}", c.type_, c.status, c.reason))
+                .collect::<String>()
         })
         .await;
     }
@@ -265,7 +269,11 @@ async fn the_catalog_says_which_services_there_are_and_where() {
     world.entitlements("a").patch_status("compute", &PatchParams::default(), &patch).await.unwrap();
     world.has("a", &["dfw True Available"]).await;
     // A location that fails and comes back.
-    for (ready, says) in [("False", "dfw False LocationNotReady"), ("Unknown", "dfw False LocationNotReady"), ("True", "dfw True Available")] {
+    for (ready, says) in [
+        ("False", "dfw False LocationNotReady"),
+        ("Unknown", "dfw False LocationNotReady"),
+        ("True", "dfw True Available"),
+    ] {
         world.judge("dfw", ready, "").await;
         world.has("a", &[says]).await;
     }

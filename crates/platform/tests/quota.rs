@@ -411,7 +411,8 @@ async fn many_writers_and_every_fault_never_come_to_more_than_there_is() {
     let writer = async |writer: i64| {
         for round in 0..12_i64 {
             let name = format!("w{writer}-{}", round % 3);
-            let one = claim(&name, "p", &[(RESOURCE_INSTANCES, 1 + (writer + round) % 4), (RESOURCE_VCPUS, 10)]);
+            let one =
+                claim(&name, "p", &[(RESOURCE_INSTANCES, 1 + (writer + round) % 4), (RESOURCE_VCPUS, 10)]);
             match claims(&project).create(&PostParams::default(), &one).await {
                 Ok(_) => {}
                 // It is there from before, and goes now.
@@ -444,7 +445,9 @@ async fn many_writers_and_every_fault_never_come_to_more_than_there_is() {
         }
         eventually("all are answered, and the buckets say so", async || {
             let all = claims(&project).list(&ListParams::default()).await.unwrap().items;
-            let open = all.iter().filter(|claim| claim.status.as_ref().is_none_or(|s| s.observed_generation.is_none()));
+            let open = all
+                .iter()
+                .filter(|claim| claim.status.as_ref().is_none_or(|s| s.observed_generation.is_none()));
             let open = open.count();
             let mut wrong = Vec::new();
             for resource in [RESOURCE_INSTANCES, RESOURCE_VCPUS] {

@@ -4,7 +4,9 @@
 
 use compute_api::compute::Instance;
 use compute_api::conditions as c;
-use compute_api::quota::{ObjectReference, RESOURCE_VCPUS, ResourceClaim, ResourceRegistration, ResourceRequest};
+use compute_api::quota::{
+    ObjectReference, RESOURCE_VCPUS, ResourceClaim, ResourceRegistration, ResourceRequest,
+};
 use compute_testkit::objects::workload;
 use compute_testkit::{Embedded, Place, Stack as _, View, eventually};
 use kube::Api;

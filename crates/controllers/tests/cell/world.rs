@@ -251,6 +251,17 @@ impl World {
         found.into_iter().map(|event| (event.reason.unwrap(), event.message.unwrap())).collect()
     }
 
+    /// Reasons of warnings in the cell about the object of this uid.
+    pub async fn warned_of(&self, uid: &Option<String>) -> Vec<String> {
+        let events: Api<Event> = Api::all(self.cell.clone());
+        let found = events.list(&ListParams::default()).await.unwrap().items.into_iter();
+        let about = found.filter(|event| event.involved_object.uid == *uid);
+        about
+            .filter(|event| event.type_.as_deref() == Some("Warning"))
+            .filter_map(|event| event.reason)
+            .collect()
+    }
+
     /// Waits for a warning about an object.
     pub async fn warned(&self, about: &str, reason: &str) -> String {
         eventually(&format!("a warning {reason} about {about}"), async || {

@@ -295,14 +295,23 @@ fn a_claim_is_taken_only_if_it_fits_what_is_registered() {
         (&|spec| spec.consumer_ref = None, "it names no consumer"),
         (&|spec| spec.resource_ref = None, "it names no resource"),
         (&|spec| spec.requests.clear(), "it asks for nothing"),
-        (&|spec| spec.requests[1].resource_type = INSTANCES.to_owned(), "it asks for compute.datumapis.com/instances twice"),
-        (&|spec| spec.requests[0].amount = -1, "it asks for less than nothing of compute.datumapis.com/instances"),
+        (
+            &|spec| spec.requests[1].resource_type = INSTANCES.to_owned(),
+            "it asks for compute.datumapis.com/instances twice",
+        ),
+        (
+            &|spec| spec.requests[0].amount = -1,
+            "it asks for less than nothing of compute.datumapis.com/instances",
+        ),
     ];
     for (change, why) in malformed {
         assert_eq!(check(change), Err(Problem::Malformed(why.to_owned())));
     }
     let unfit: [(&dyn Fn(&mut q::ResourceClaimSpec), &str); 4] = [
-        (&|spec| spec.requests[1].resource_type = "example.com/gpus".to_owned(), "example.com/gpus is not registered"),
+        (
+            &|spec| spec.requests[1].resource_type = "example.com/gpus".to_owned(),
+            "example.com/gpus is not registered",
+        ),
         (
             &|spec| spec.consumer_ref.as_mut().unwrap().kind = "Organization".to_owned(),
             "compute.datumapis.com/instances cannot be claimed by a Organization for a Project",
@@ -332,9 +341,8 @@ fn what_a_claim_asks_for_stays() {
 /// A claim in one of the forms that it can have, or none.
 fn any_claim(name: &str, form: u8, amount: i64) -> Option<ResourceClaim> {
     let mut claim = claim(name, &[(INSTANCES, amount), (VCPUS, amount * 10)]);
-    let answer = |status, reason: &str| {
-        vec![crate::fixtures::condition(q::CONDITION_GRANTED, status, reason, "")]
-    };
+    let answer =
+        |status, reason: &str| vec![crate::fixtures::condition(q::CONDITION_GRANTED, status, reason, "")];
     let part = |resource: &str, status: &str| ResourceAllocation {
         resource_type: resource.to_owned(),
         status: status.to_owned(),
@@ -347,7 +355,8 @@ fn any_claim(name: &str, form: u8, amount: i64) -> Option<ResourceClaim> {
         2 => status.conditions = answer(Status::True, q::REASON_QUOTA_AVAILABLE),
         3 => {
             status.conditions = answer(Status::False, q::REASON_QUOTA_EXCEEDED);
-            status.allocations = vec![part(INSTANCES, q::ALLOCATION_DENIED), part(VCPUS, q::ALLOCATION_GRANTED)];
+            status.allocations =
+                vec![part(INSTANCES, q::ALLOCATION_DENIED), part(VCPUS, q::ALLOCATION_GRANTED)];
         }
         4 => status.conditions = answer(Status::False, q::REASON_VALIDATION_FAILED),
         5 => return Some(leaving(claim)),

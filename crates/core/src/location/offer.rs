@@ -52,7 +52,8 @@ pub fn progress(request: &ServiceEntitlement, offered: bool, after: Duration, no
     }
     let age = now.duration_since(meta::created(&request.metadata));
     let left = after.saturating_sub(Duration::try_from(age).unwrap_or_default());
-    let say = |status, reason: &str, message: &str| Update::new(milo::CONDITION_READY, status, reason, message);
+    let say =
+        |status, reason: &str, message: &str| Update::new(milo::CONDITION_READY, status, reason, message);
     let (update, again) = if !offered {
         let service = &request.spec.service_ref.name;
         (say(Status::Unknown, "ServiceNotFound", &format!("There is no service {service:?}")), None)

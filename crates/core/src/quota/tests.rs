@@ -218,6 +218,10 @@ fn an_answer_stands_until_the_next() {
     }
     let unsure = stored_condition(c::QUOTA_GRANTED, Status::Unknown, c::QUOTA_BACKEND_UNAVAILABLE, "");
     assert_eq!(condition(&Outcome::NotEvaluated, Some(&unsure)).reason, c::PENDING_EVALUATION);
+    // Who waits for its turn has asked nothing since.
+    assert_eq!(condition(&Outcome::NotClaimed, Some(&unsure)).reason, c::QUOTA_BACKEND_UNAVAILABLE);
+    let disabled = stored_condition(c::QUOTA_GRANTED, Status::True, c::QUOTA_DISABLED, "");
+    assert_eq!(condition(&Outcome::NotClaimed, Some(&disabled)).reason, c::PENDING_EVALUATION);
 }
 
 #[test]
@@ -334,7 +338,7 @@ proptest! {
 fn a_denial_is_told_from_what_is_undecided() {
     use compute_api::quota::{REASON_PENDING_EVALUATION, REASON_QUOTA_AVAILABLE, REASON_QUOTA_EXCEEDED};
 
-    use super::claim::{is_answered, is_denied, is_granted, is_given_up, undecided_for};
+    use super::claim::{is_answered, is_denied, is_given_up, is_granted, undecided_for};
 
     assert!(is_denied(&answered(Status::False, REASON_QUOTA_EXCEEDED)));
     assert!(!is_denied(&answered(Status::False, REASON_PENDING_EVALUATION)));
@@ -360,6 +364,8 @@ fn a_denial_is_told_from_what_is_undecided() {
     }
     assert!(!is_answered(&claim_of(&one())));
     let invalid = answered(Status::False, "ValidationFailed");
-    assert!(!is_given_up(&invalid, at(100)) && !is_given_up(&invalid, at(399)) && is_given_up(&invalid, at(400)));
+    assert!(
+        !is_given_up(&invalid, at(100)) && !is_given_up(&invalid, at(399)) && is_given_up(&invalid, at(400))
+    );
     assert!(!is_given_up(&undecided, at(9999)));
 }

@@ -52,8 +52,7 @@ impl Offers {
             }
             let entry = self.core.catalog.get("", service);
             let offered = entry.is_some_and(|entry| !meta::is_being_deleted(&entry.metadata));
-            let Progress { say, again } =
-                offer::progress(&request, offered, self.rules.entitle_after, now);
+            let Progress { say, again } = offer::progress(&request, offered, self.rules.entitle_after, now);
             next = [next, again].into_iter().flatten().min();
             let Some(update) = say else { continue };
             let held = request.status.as_ref().map_or(&[][..], |status| &status.conditions);

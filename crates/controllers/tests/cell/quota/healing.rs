@@ -12,20 +12,24 @@ use super::super::faults::{Manner, Mode, Watches};
 use super::super::objects::{WEB, condition, deployment, gates, parallel};
 use super::super::platform::{Ledger, PROVIDER};
 use super::super::world::{World, eventually};
-use super::rows::{Row, fault, name_project, says};
+use super::rows::{Row, fault, name_project, says, small_world};
 use super::{CLAIM, FIRST};
 
 async fn no_claims(world: &World) {
     eventually("no claims", async || {
         let left = world.claims().list(&ListParams::default()).await.unwrap().items;
-        if left.is_empty() { Ok(()) } else { Err(format!("{:?}", left.iter().map(|one| one.name_any()).collect::<Vec<_>>())) }
+        if left.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{:?}", left.iter().map(|one| one.name_any()).collect::<Vec<_>>()))
+        }
     })
     .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_recreated_instance_never_runs_on_its_predecessors_claim() {
-    let mut world = World::new().await;
+    let mut world = small_world().await;
     world.deploy(&deployment(WEB, 1)).await;
     let old = world.ready(WEB, 1).await.remove(0);
     // It goes while nobody is there to give its claim back.
@@ -78,16 +82,25 @@ async fn deletion_with_the_ledger_down_stops_the_instance_and_leaks_no_claim() {
         Manner::Break,
     ];
     // Whether it is the read or the delete that fails.
-    for (method, manner) in ["GET", "DELETE"].into_iter().flat_map(|method| manners.map(|one| (method, one))) {
-        let world = World::new().await;
-        world.deploy(&deployment(WEB, 1)).await;
+    let world = small_world().await;
+    world.deploy(&deployment(WEB, 0)).await;
+    for (method, manner) in ["GET", "DELETE"].into_iter().flat_map(|method| manners.map(|one| (method, one)))
+    {
+        world.scale(WEB, 1).await;
         world.ready(WEB, 1).await;
-        world.settled().await;
         world.project_way.set_faults(&[fault(method, CLAIM, manner)]);
+        let uid = world.instances().get(FIRST).await.unwrap().uid();
         world.scale(WEB, 0).await;
-        world.warned(FIRST, "QuotaReleaseFailed").await;
+        eventually("it is told", async || {
+            let told = world.warned_of(&uid).await;
+            if told.contains(&"QuotaReleaseFailed".to_owned()) { Ok(()) } else { Err(format!("{told:?}")) }
+        })
+        .await;
         if let Some(waiting) = world.instances().get_opt(FIRST).await.unwrap() {
-            assert!(!waiting.finalizers().contains(&PROVIDER.to_owned()), "{method} {manner:?}: it has stopped");
+            assert!(
+                !waiting.finalizers().contains(&PROVIDER.to_owned()),
+                "{method} {manner:?}: it has stopped"
+            );
             assert!(waiting.finalizers().contains(&"compute.datumapis.com/instance".to_owned()));
         }
         world.project_way.mend();
@@ -100,7 +113,7 @@ async fn deletion_with_the_ledger_down_stops_the_instance_and_leaks_no_claim() {
 #[tokio::test(start_paused = true)]
 async fn any_404_is_a_release() {
     for kind in ["resourceclaims", "namespaces", ""] {
-        let world = World::new().await;
+        let world = small_world().await;
         world.deploy(&deployment(WEB, 1)).await;
         world.ready(WEB, 1).await;
         let gone = Manner::Answer(404, kind);
@@ -113,7 +126,7 @@ async fn any_404_is_a_release() {
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_made_without_an_answer_goes_with_its_instance() {
-    let world = World::new().await;
+    let world = small_world().await;
     world.project_way.set_faults(&[fault("POST", "/resourceclaims", Manner::Lose)]);
     world.project_way.set_watches(Watches::Broken("/resourceclaims"));
     world.platform.set(|settings| settings.ledger = Ledger::Off);
@@ -127,7 +140,7 @@ async fn a_claim_made_without_an_answer_goes_with_its_instance() {
 
 #[tokio::test(start_paused = true)]
 async fn a_project_that_is_not_known_does_not_hold_an_instance() {
-    let mut world = World::new().await;
+    let mut world = small_world().await;
     world.deploy(&deployment(WEB, 1)).await;
     world.ready(WEB, 1).await;
     // A process that has not seen the labels while they were there.
@@ -142,7 +155,7 @@ async fn a_project_that_is_not_known_does_not_hold_an_instance() {
 
 #[tokio::test(start_paused = true)]
 async fn a_granted_claim_lost_while_nobody_waits_is_made_again_within_the_hour() {
-    let mut world = World::new().await;
+    let mut world = small_world().await;
     world.deploy(&parallel(deployment(WEB, 3))).await;
     world.ready(WEB, 3).await;
     world.settled().await;
@@ -166,7 +179,8 @@ async fn a_granted_claim_lost_while_nobody_waits_is_made_again_within_the_hour()
         assert_eq!(said.status, "True");
         // One list told of all three, and nobody watches any more.
         let asked = world.project_way.take_asked();
-        let lists = asked.iter().filter(|asked| asked.ends_with("/resourceclaims") && asked.starts_with("GET"));
+        let lists =
+            asked.iter().filter(|asked| asked.ends_with("/resourceclaims") && asked.starts_with("GET"));
         assert!(lists.count() <= 3, "{asked:?}");
         world.settled().await;
     }
@@ -174,7 +188,7 @@ async fn a_granted_claim_lost_while_nobody_waits_is_made_again_within_the_hour()
 
 #[tokio::test(start_paused = true)]
 async fn looking_for_claims_waits_for_a_ledger_that_is_down() {
-    let world = World::new().await;
+    let world = small_world().await;
     world.deploy(&deployment(WEB, 1)).await;
     world.ready(WEB, 1).await;
     world.settled().await;
@@ -195,11 +209,12 @@ async fn looking_for_claims_waits_for_a_ledger_that_is_down() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_is_made_once_for_a_project_and_goes_with_its_last_instance() {
-    let world = World::new().await;
+    let world = small_world().await;
     world.deploy(&parallel(deployment(WEB, 12))).await;
     world.deploy(&parallel(deployment("api-main-dfw", 3))).await;
     eventually("all are ready", async || {
-        let ready = world.all_instances().await.iter().filter(|one| super::super::objects::is_ready(one)).count();
+        let ready =
+            world.all_instances().await.iter().filter(|one| super::super::objects::is_ready(one)).count();
         if ready == 15 { Ok(()) } else { Err(ready.to_string()) }
     })
     .await;
@@ -223,7 +238,7 @@ async fn a_client_is_made_once_for_a_project_and_goes_with_its_last_instance() {
 /// Each way to fail is told, and each only once.
 #[tokio::test(start_paused = true)]
 async fn failures_that_follow_each_other_are_all_told() {
-    let world = World::new().await;
+    let world = small_world().await;
     let rows = [Row::BackendUnavailable, Row::Misconfigured, Row::ProjectNotFound, Row::NamespaceNotFound];
     rows[0].enter(&world).await;
     world.deploy(&deployment(WEB, 1)).await;
@@ -242,7 +257,7 @@ async fn failures_that_follow_each_other_are_all_told() {
 /// A conflict is not an error: the pass comes again at the pace of the instance's age.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_loses_a_race_is_tried_again_at_the_same_pace() {
-    let world = World::new().await;
+    let world = small_world().await;
     world.platform.set(|settings| settings.ledger = Ledger::Off);
     world.deploy(&deployment(WEB, 1)).await;
     says(&world, FIRST, Row::PendingEvaluation.says()).await;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use compute_api::labels;
-use kube::ResourceExt as _;
 use kube::api::ListParams;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -12,7 +11,7 @@ use super::super::faults::{Mode, Watches};
 use super::super::objects::{WEB, deployment, gates, parallel};
 use super::super::platform::Ledger;
 use super::super::world::{CLUSTER, World, eventually, namespace};
-use super::rows::{Row, says};
+use super::rows::{Row, says, small_world};
 use super::{CLAIM, FIRST};
 
 /// Seconds.
@@ -36,14 +35,14 @@ async fn in_tiers(world: &World, method: &str, path: &str) -> [usize; 4] {
 
 fn assert_tiers(counts: [usize; 4]) {
     // Every second; every 15 seconds; every minute; every five minutes.
-    for (count, (least, most)) in counts.into_iter().zip([(45, 52), (15, 27), (4, 6), (3, 5)]) {
+    for (count, (least, most)) in counts.into_iter().zip([(45, 56), (15, 28), (4, 7), (3, 5)]) {
         assert!((least..=most).contains(&count), "{counts:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_ledger_that_is_down_is_asked_by_the_age_of_the_instance() {
-    let world = World::new().await;
+    let world = small_world().await;
     world.project_way.set(Mode::Failing);
     world.deploy(&deployment(WEB, 1)).await;
     says(&world, FIRST, Row::BackendUnavailable.says()).await;
@@ -52,7 +51,7 @@ async fn a_ledger_that_is_down_is_asked_by_the_age_of_the_instance() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_watch_the_claim_is_read_by_the_age_of_the_instance() {
-    let world = World::new().await;
+    let world = small_world().await;
     world.platform.set(|settings| settings.ledger = Ledger::Off);
     world.project_way.set_watches(Watches::Broken("/resourceclaims"));
     world.deploy(&deployment(WEB, 1)).await;
@@ -78,7 +77,7 @@ async fn without_a_watch_the_claim_is_read_by_the_age_of_the_instance() {
 
 #[tokio::test(start_paused = true)]
 async fn with_a_watch_nothing_is_asked_at_first_and_little_later() {
-    let world = World::new().await;
+    let world = small_world().await;
     world.platform.set(|settings| settings.ledger = Ledger::Off);
     world.deploy(&deployment(WEB, 1)).await;
     says(&world, FIRST, Row::PendingEvaluation.says()).await;
@@ -98,7 +97,7 @@ async fn with_a_watch_nothing_is_asked_at_first_and_little_later() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_grant_heals_by_a_re_check() {
     for watches in [Watches::Losing("/resourceclaims"), Watches::Broken("/resourceclaims")] {
-        let world = World::new().await;
+        let world = small_world().await;
         world.platform.set(|settings| settings.ledger = Ledger::Off);
         world.deploy(&deployment(WEB, 1)).await;
         says(&world, FIRST, Row::PendingEvaluation.says()).await;
@@ -125,7 +124,7 @@ async fn a_lost_grant_heals_by_a_re_check() {
 
 #[tokio::test(start_paused = true)]
 async fn a_denied_claim_is_made_again_after_15_seconds_doubling_to_300() {
-    let world = World::new().await;
+    let world = small_world().await;
     Row::Exceeded.enter(&world).await;
     world.project_way.take_asked();
     world.deploy(&deployment(WEB, 1)).await;
@@ -133,7 +132,8 @@ async fn a_denied_claim_is_made_again_after_15_seconds_doubling_to_300() {
     world.platform.set(|settings| settings.every = s(1));
     sleep(s(2400)).await;
     let asked = world.project_way.take_asked_at();
-    let posts: Vec<_> = asked.iter().filter(|(_, asked)| asked.starts_with("POST")).map(|(at, _)| *at).collect();
+    let posts: Vec<_> =
+        asked.iter().filter(|(_, asked)| asked.starts_with("POST")).map(|(at, _)| *at).collect();
     let deletes = asked.iter().filter(|(_, asked)| asked.starts_with("DELETE")).count();
     assert_eq!(deletes, posts.len(), "each was deleted in the pass that saw the denial");
     let pauses: Vec<_> = posts.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
@@ -147,17 +147,14 @@ async fn a_denied_claim_is_made_again_after_15_seconds_doubling_to_300() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_denied_claim_one_at_a_time_and_the_oldest_first() {
-    let world = World::new().await;
+async fn the_denied_claim_one_at_a_time() {
+    let world = small_world().await;
     Row::Exceeded.enter(&world).await;
-    world.deploy(&parallel(deployment(WEB, 1))).await;
-    says(&world, FIRST, Row::Exceeded.says()).await;
-    sleep(s(2)).await;
-    world.scale(WEB, 6).await;
+    world.deploy(&parallel(deployment(WEB, 6))).await;
     for n in 0..6 {
         says(&world, &format!("{WEB}-{n}"), Row::Exceeded.says()).await;
     }
-    // Nobody answers: the first keeps its turn, and the others wait for it.
+    // Nobody answers: the first whose pause is over keeps its turn, and the others wait for it.
     world.platform.set(|settings| settings.ledger = Ledger::Off);
     world.project_way.take_asked();
     world.platform.slow_down();
@@ -165,24 +162,16 @@ async fn the_denied_claim_one_at_a_time_and_the_oldest_first() {
     world.platform.speed_up();
     assert_eq!(world.project_way.count("POST", "/resourceclaims"), 1);
     let claims = world.claims().list(&ListParams::default()).await.unwrap().items;
-    assert_eq!(claims.iter().map(|claim| claim.name_any()).collect::<Vec<_>>(), [CLAIM], "the oldest");
-    // There is room for two more: they come one after the other, in their order.
-    world.platform.set(|settings| settings.ledger = Ledger::Limit(1));
-    says(&world, FIRST, Row::Available.says()).await;
-    for (room, next) in [(2, 1), (3, 2)] {
-        world.platform.set(|settings| settings.ledger = Ledger::Limit(room));
-        says(&world, &format!("{WEB}-{next}"), Row::Available.says()).await;
-        for later in next + 1..6 {
-            let name = format!("{WEB}-{later}");
-            assert!(gates(&world.instances().get(&name).await.unwrap()).contains(&"Quota".to_owned()));
-        }
-    }
+    assert_eq!(claims.len(), 1, "its turn lasts until it is answered");
+    // Each answer is followed by the next one's turn.
+    world.platform.set(|settings| settings.ledger = Ledger::Limit(6));
+    world.ready(WEB, 6).await;
 }
 
 /// Whoever made it, a claim of this cell that is granted and goes makes room.
 #[tokio::test(start_paused = true)]
 async fn a_release_that_is_seen_ends_the_pause() {
-    let world = World::new().await;
+    let world = small_world().await;
     let labels = json!({
         (labels::SOURCE_CLUSTER): CLUSTER, (labels::INSTANCE_UID): "another", (labels::INSTANCE_NAMESPACE): namespace(),
     });

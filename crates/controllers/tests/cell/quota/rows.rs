@@ -8,8 +8,8 @@ use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 
 use super::super::faults::{Fault, Manner, Mode, Watches};
-use super::super::objects::{WEB, deployment, gates};
-use super::super::platform::Ledger;
+use super::super::objects::{WEB, condition, deployment, gates, summary};
+use super::super::platform::{Ledger, Networks};
 use super::super::world::{Shape, World, eventually, namespace};
 use super::{CLAIM, FIRST};
 
@@ -100,6 +100,13 @@ impl Row {
     }
 }
 
+/// A world without networks: there is less for the test's platform to look at.
+pub async fn small_world() -> World {
+    let world = World::with(Shape { networking: false, ..Shape::default() }).await;
+    world.platform.set(|settings| settings.networks = Networks::Off);
+    world
+}
+
 pub fn fault(method: &'static str, path: &'static str, manner: Manner) -> Fault {
     Fault { method, path, manner }
 }
@@ -122,11 +129,20 @@ pub async fn says(world: &World, name: &str, (status, reason): (&str, &str)) -> 
         })
         .await;
     } else {
-        let instance = world.instances().get(name).await.unwrap();
-        assert!(gates(&instance).contains(&"Quota".to_owned()), "{reason}");
         let ready = if reason == "PendingEvaluation" { "PendingQuota" } else { reason };
-        let sum = world.says(name, "Ready", ready).await;
-        assert_eq!((sum.status.as_str(), &sum.message), ("False", &said.message), "its own message");
+        eventually(&format!("{name} sums up {reason}"), async || {
+            let instance = world.instances().get(name).await.unwrap();
+            assert!(gates(&instance).contains(&"Quota".to_owned()), "{reason}");
+            let (quota, sum) = (condition(&instance, "QuotaGranted"), condition(&instance, "Ready"));
+            let (quota, sum) = (quota.unwrap(), sum.unwrap());
+            // With the reason goes its own message.
+            match (sum.status.as_str(), sum.reason.as_str(), &sum.message) == ("False", ready, &quota.message)
+            {
+                true => Ok(()),
+                false => Err(summary(&instance)),
+            }
+        })
+        .await;
     }
     said.message
 }
@@ -141,7 +157,7 @@ async fn is_a_failure(world: &World, reason: &str) {
 }
 
 async fn shows(row: Row) -> (World, String) {
-    let world = World::new().await;
+    let world = small_world().await;
     row.enter(&world).await;
     world.deploy(&deployment(WEB, 1)).await;
     let message = says(&world, FIRST, row.says()).await;
@@ -182,7 +198,7 @@ async fn quota_available() {
     let (world, _) = shows(Row::Available).await;
     world.ready(WEB, 1).await;
     let instance = world.instances().get(FIRST).await.unwrap();
-    let said = super::super::objects::condition(&instance, "QuotaGranted").unwrap();
+    let said = condition(&instance, "QuotaGranted").unwrap();
     // The gate went with the generation that the grant was told for.
     assert_eq!(said.observed_generation, instance.metadata.generation);
     assert!(world.warnings(FIRST).await.is_empty());
@@ -191,7 +207,9 @@ async fn quota_available() {
 #[tokio::test(start_paused = true)]
 async fn quota_exceeded() {
     let message = fails(Row::Exceeded).await;
-    for part in ["1 instance asked, 0 instances of 2000 instances left", "1 vCPU asked, 0 vCPU of 2 vCPU left"] {
+    for part in
+        ["1 instance asked, 0 instances of 2000 instances left", "1 vCPU asked, 0 vCPU of 2 vCPU left"]
+    {
         assert!(message.contains(part), "{message}");
     }
 }
@@ -217,7 +235,7 @@ async fn quota_no_budget_all_limits_zero() {
 
 /// The ledger fails in one way, from the beginning.
 async fn backend_fails(fail: impl FnOnce(&World)) -> World {
-    let world = World::new().await;
+    let world = small_world().await;
     fail(&world);
     world.deploy(&deployment(WEB, 1)).await;
     says(&world, FIRST, Row::BackendUnavailable.says()).await;
@@ -268,7 +286,10 @@ async fn quota_backend_unavailable_timeout_after_effect() {
         is_a_failure(&world, "QuotaBackendUnavailable").await;
         let all = world.claims().list(&ListParams::default()).await.unwrap().items;
         assert_eq!(all.len(), 1);
-        assert_eq!(all[0].metadata.uid, made.metadata.uid, "the claim that was made is the one that is granted");
+        assert_eq!(
+            all[0].metadata.uid, made.metadata.uid,
+            "the claim that was made is the one that is granted"
+        );
     }
 }
 
@@ -279,7 +300,7 @@ async fn quota_backend_unavailable_unreachable() {
 
 #[tokio::test(start_paused = true)]
 async fn quota_backend_unavailable_no_client() {
-    let world = World::new().await;
+    let world = small_world().await;
     name_project(&world, Some("cluster-nowhere")).await;
     world.deploy(&deployment(WEB, 1)).await;
     says(&world, FIRST, Row::BackendUnavailable.says()).await;
@@ -291,19 +312,23 @@ async fn quota_backend_unavailable_no_client() {
 async fn quota_project_id_unresolvable() {
     fails(Row::ProjectIdUnresolvable).await;
     // The other half.
-    let world = World::new().await;
+    let world = small_world().await;
     let api: Api<Namespace> = Api::all(world.cell.clone());
     let bare = json!({ "metadata": { "labels": { (labels::UPSTREAM_NAMESPACE): null } } });
     api.patch(&namespace(), &PatchParams::default(), &Patch::Merge(bare)).await.unwrap();
     world.deploy(&deployment(WEB, 1)).await;
     says(&world, FIRST, Row::ProjectIdUnresolvable.says()).await;
-    assert_eq!(world.runtime.metrics().reconciles("instance", "error"), 0, "it is looked at again, not failed");
+    assert_eq!(
+        world.runtime.metrics().reconciles("instance", "error"),
+        0,
+        "it is looked at again, not failed"
+    );
 }
 
 /// The way to the cell's own server: a read that fails says nothing about labels.
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_cannot_be_read_is_an_error_with_backoff() {
-    let world = World::new().await;
+    let world = small_world().await;
     for manner in [Manner::Answer(500, "namespaces"), Manner::Hang] {
         let name: &'static str = namespace().leak();
         world.cell_way.set_faults(&[fault("GET", name, manner)]);
@@ -325,7 +350,7 @@ async fn a_namespace_that_cannot_be_read_is_an_error_with_backoff() {
 async fn quota_namespace_not_found() {
     fails(Row::NamespaceNotFound).await;
     // The same from a server that has none.
-    let world = World::new().await;
+    let world = small_world().await;
     let api: Api<Namespace> = Api::all(world.cell.clone());
     let other = json!({ "metadata": { "labels": { (labels::UPSTREAM_NAMESPACE): "nowhere" } } });
     api.patch(&namespace(), &PatchParams::default(), &Patch::Merge(other)).await.unwrap();
@@ -346,7 +371,7 @@ async fn quota_misconfigured_403() {
 
 #[tokio::test(start_paused = true)]
 async fn quota_misconfigured_422() {
-    let world = World::new().await;
+    let world = small_world().await;
     let refuse = [fault("POST", "/resourceclaims", Manner::Answer(422, "resourceclaims"))];
     world.project_way.set_faults(&refuse);
     world.deploy(&deployment(WEB, 1)).await;

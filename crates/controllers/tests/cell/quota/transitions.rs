@@ -8,8 +8,8 @@ use kube::api::DeleteParams;
 use super::super::ledger::Gates;
 use super::super::objects::{WEB, deployment};
 use super::super::world::{Shape, World, eventually};
-use super::rows::{Row, says};
 use super::FIRST;
+use super::rows::{Row, says, small_world};
 
 /// Whether a row can follow another, for one instance in one process.
 fn is_possible(from: Row, to: Row) -> bool {
@@ -29,7 +29,7 @@ async fn another_claim(world: &World) {
 }
 
 async fn from(row: Row) {
-    let world = World::new().await;
+    let world = small_world().await;
     let gates = Gates::watch(&world).await;
     Row::Available.enter(&world).await;
     world.deploy(&deployment(WEB, 0)).await;
@@ -79,7 +79,7 @@ transitions! {
 /// A grant stands, whatever becomes of the ledger, the claim or the namespace's labels.
 #[tokio::test(start_paused = true)]
 async fn from_quota_available() {
-    let world = World::new().await;
+    let world = small_world().await;
     Row::Available.enter(&world).await;
     world.deploy(&deployment(WEB, 1)).await;
     world.ready(WEB, 1).await;
@@ -128,7 +128,7 @@ async fn to_quota_project_id_unresolvable() {
         if matches!(row, Row::Available | Row::ProjectIdUnresolvable) {
             continue;
         }
-        let mut world = World::new().await;
+        let mut world = small_world().await;
         row.enter(&world).await;
         world.deploy(&deployment(WEB, 1)).await;
         says(&world, FIRST, row.says()).await;
