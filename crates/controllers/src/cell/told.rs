@@ -7,9 +7,12 @@ use compute_runtime::events::{Notice, Recorder};
 use kube::Resource;
 use parking_lot::Mutex;
 
-/// What was told last about each matter of each object: reason and message.
+/// What was told last about each matter of each object.
 #[derive(Default)]
-pub(super) struct Told(Mutex<BTreeMap<Key, BTreeMap<String, (String, String)>>>);
+pub(super) struct Told(Mutex<BTreeMap<Key, Matters>>);
+
+/// Reason and message by matter.
+type Matters = BTreeMap<String, (String, String)>;
 
 impl Told {
     /// Warns about a matter, if that is news.

@@ -285,43 +285,44 @@ proptest! {
 fn a_claim_is_taken_only_if_it_fits_what_is_registered() {
     let registered = [registration(INSTANCES), registration(VCPUS)];
     let registered: Vec<_> = registered.iter().collect();
-    let check = |change: &dyn Fn(&mut q::ResourceClaimSpec)| {
+    type Change = fn(&mut q::ResourceClaimSpec);
+    let check = |change: Change| {
         let mut spec = claim("a", &[(INSTANCES, 1), (VCPUS, 1000)]).spec;
         change(&mut spec);
         admission::check(&spec, &registered).map(|consumer| consumer.name.clone())
     };
-    assert_eq!(check(&|_| {}), Ok("p".to_owned()));
-    let malformed: [(&dyn Fn(&mut q::ResourceClaimSpec), &str); 5] = [
-        (&|spec| spec.consumer_ref = None, "it names no consumer"),
-        (&|spec| spec.resource_ref = None, "it names no resource"),
-        (&|spec| spec.requests.clear(), "it asks for nothing"),
+    assert_eq!(check(|_| {}), Ok("p".to_owned()));
+    let malformed: [(Change, &str); 5] = [
+        (|spec| spec.consumer_ref = None, "it names no consumer"),
+        (|spec| spec.resource_ref = None, "it names no resource"),
+        (|spec| spec.requests.clear(), "it asks for nothing"),
         (
-            &|spec| spec.requests[1].resource_type = INSTANCES.to_owned(),
+            |spec| spec.requests[1].resource_type = INSTANCES.to_owned(),
             "it asks for compute.datumapis.com/instances twice",
         ),
         (
-            &|spec| spec.requests[0].amount = -1,
+            |spec| spec.requests[0].amount = -1,
             "it asks for less than nothing of compute.datumapis.com/instances",
         ),
     ];
     for (change, why) in malformed {
         assert_eq!(check(change), Err(Problem::Malformed(why.to_owned())));
     }
-    let unfit: [(&dyn Fn(&mut q::ResourceClaimSpec), &str); 4] = [
+    let unfit: [(Change, &str); 4] = [
         (
-            &|spec| spec.requests[1].resource_type = "example.com/gpus".to_owned(),
+            |spec| spec.requests[1].resource_type = "example.com/gpus".to_owned(),
             "example.com/gpus is not registered",
         ),
         (
-            &|spec| spec.consumer_ref.as_mut().unwrap().kind = "Organization".to_owned(),
+            |spec| spec.consumer_ref.as_mut().unwrap().kind = "Organization".to_owned(),
             "compute.datumapis.com/instances cannot be claimed by a Organization for a Project",
         ),
         (
-            &|spec| spec.consumer_ref.as_mut().unwrap().api_group = None,
+            |spec| spec.consumer_ref.as_mut().unwrap().api_group = None,
             "compute.datumapis.com/instances cannot be claimed by a Project for a Project",
         ),
         (
-            &|spec| spec.resource_ref.as_mut().unwrap().kind = "Pod".to_owned(),
+            |spec| spec.resource_ref.as_mut().unwrap().kind = "Pod".to_owned(),
             "compute.datumapis.com/instances cannot be claimed by a Project for a Pod",
         ),
     ];
