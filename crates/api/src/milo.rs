@@ -12,14 +12,14 @@ use serde::{Deserialize, Serialize};
 pub const RESOURCE_MANAGER_GROUP: &str = "resourcemanager.miloapis.com";
 /// API group of [`ProjectControlPlane`].
 pub const INFRASTRUCTURE_GROUP: &str = "infrastructure.miloapis.com";
-/// API group of [`ServiceEntitlement`].
+/// API group of [`ServiceEntitlement`] and [`ServiceConfiguration`].
 pub const SERVICES_GROUP: &str = "services.miloapis.com";
 
 /// `Ready` of a Project and of a ServiceEntitlement.
 pub const CONDITION_READY: &str = "Ready";
 /// `ControlPlaneReady` of a ProjectControlPlane.
 pub const CONDITION_CONTROL_PLANE_READY: &str = "ControlPlaneReady";
-/// Name of the entitlement that gives a project access to this service.
+/// Name of this service in the catalog, and of the entitlement that gives a project access to it.
 pub const COMPUTE_ENTITLEMENT: &str = "compute";
 
 /// Path of a project's control plane on the host of the platform's API.
@@ -170,4 +170,38 @@ pub struct ServiceEntitlementStatus {
     pub conditions: Vec<Condition>,
 }
 
-crate::lenient::optional_spec!(ProjectSpec, ProjectControlPlaneSpec, ServiceEntitlementSpec);
+/// An entry of the platform's catalog: what a service is and needs. It has the service's name.
+#[derive(Clone, Debug, Default, PartialEq, CustomResource, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "services.miloapis.com",
+    version = "v1alpha1",
+    kind = "ServiceConfiguration",
+    plural = "serviceconfigurations",
+    schema = "disabled",
+    derive = "Default",
+    derive = "PartialEq",
+    doc = "An entry of the platform's catalog: what a service is and needs.",
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase", default, remote = "Self")]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+pub struct ServiceConfigurationSpec {
+    /// Where the service can be had.
+    pub locations: ServiceLocations,
+}
+
+/// Where a service can be had.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ServiceLocations {
+    /// Classes of locations that the service supports.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub supported_classes: Vec<String>,
+}
+
+crate::lenient::optional_spec!(
+    ProjectSpec,
+    ProjectControlPlaneSpec,
+    ServiceEntitlementSpec,
+    ServiceConfigurationSpec
+);

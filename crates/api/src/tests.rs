@@ -70,6 +70,13 @@ fn every_kind_is_where_it_is_expected() {
         "serviceentitlements",
         false,
     );
+    pin::<ServiceConfiguration>(
+        "services.miloapis.com",
+        "v1alpha1",
+        "ServiceConfiguration",
+        "serviceconfigurations",
+        false,
+    );
 
     pin::<PropagationPolicy>(
         "policy.karmada.io",

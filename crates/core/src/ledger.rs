@@ -2,12 +2,17 @@
 //!
 //! # Guarantees
 //!
-//! - What is allocated is summed up from the claims that there are, every time: nothing is counted that could drift. What a claim
-//!   was granted counts from its answer until it is gone, also if the claim as a whole was denied.
+//! - What is allocated is what the claims that there are hold ([`Tally`]). What a claim was granted counts from its answer until it
+//!   is gone, also if the claim as a whole was denied.
 //! - Claims are answered oldest first, and an answer is final.
 //! - No budget is ever granted beyond its limit. One whose limit falls below what is allocated has nothing left.
+//!
+//! [`admission`] says which claims are taken at all, [`Tally`] counts those that there are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use compute_api::{
     conditions::{self as c, Status, Update},
@@ -16,21 +21,28 @@ use compute_api::{
     quota::{
         self as q, AllowanceBucket, AllowanceBucketSpec, AllowanceBucketStatus, ContributingGrant,
         ObjectReference, ResourceAllocation, ResourceClaim, ResourceClaimStatus, ResourceGrant,
-        ResourceGrantStatus, ResourceRegistration, ResourceRegistrationStatus, ResourceRequest,
+        ResourceGrantStatus, ResourceRegistration, ResourceRegistrationStatus,
     },
 };
 
+use self::admission::is_consumer;
 use crate::meta;
 
-/// What is there.
+pub mod admission;
+mod tally;
+
+pub use tally::Tally;
+
+/// What is there beside claims.
 #[derive(Clone, Debug, Default)]
 pub struct Observed<'a> {
     /// Registrations of the whole platform.
     pub registrations: Vec<&'a ResourceRegistration>,
+    /// Whether those are all that there are now. Else nothing is refused: that is final, and what is registered meanwhile would not be
+    /// seen.
+    pub is_current: bool,
     /// Grants of the project.
     pub grants: Vec<&'a ResourceGrant>,
-    /// Claims of the project.
-    pub claims: Vec<&'a ResourceClaim>,
     /// Buckets of the project.
     pub buckets: Vec<&'a AllowanceBucket>,
     /// Uids of the project's namespaces.
@@ -41,44 +53,44 @@ pub struct Observed<'a> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan<'a> {
     /// Claims whose owners are all gone, to be deleted. They count until they are gone.
-    pub collect: Vec<&'a ResourceClaim>,
+    pub collect: Vec<Arc<ResourceClaim>>,
     /// Grants, and what to say about them.
     pub grants: Vec<(&'a ResourceGrant, ResourceGrantStatus)>,
     /// Buckets that are missing.
     pub create: Vec<AllowanceBucket>,
     /// Claims that are granted, with the answer.
-    pub granted: Vec<(&'a ResourceClaim, ResourceClaimStatus)>,
+    pub granted: Vec<(Arc<ResourceClaim>, ResourceClaimStatus)>,
     /// Buckets, and what to say about them once the claims above are granted.
     pub buckets: Vec<(&'a AllowanceBucket, AllowanceBucketStatus)>,
     /// Claims that are not granted, with the answer. Whoever reads it finds buckets that say why.
-    pub refused: Vec<(&'a ResourceClaim, ResourceClaimStatus)>,
+    pub refused: Vec<(Arc<ResourceClaim>, ResourceClaimStatus)>,
 }
 
 /// Tells budgets apart: whose it is, and of what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Account<'a> {
-    group: &'a str,
-    kind: &'a str,
-    consumer: &'a str,
-    resource: &'a str,
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Account {
+    group: String,
+    kind: String,
+    consumer: String,
+    resource: String,
 }
 
-impl<'a> Account<'a> {
-    fn new(consumer: &'a ObjectReference, resource: &'a str) -> Self {
+impl Account {
+    fn new(consumer: &ObjectReference, resource: &str) -> Self {
         Self {
-            group: consumer.api_group.as_deref().unwrap_or_default(),
-            kind: &consumer.kind,
-            consumer: &consumer.name,
-            resource,
+            group: consumer.api_group.clone().unwrap_or_default(),
+            kind: consumer.kind.clone(),
+            consumer: consumer.name.clone(),
+            resource: resource.to_owned(),
         }
     }
 
     fn bucket_name(&self) -> String {
-        names::bucket_name(self.kind, self.consumer, self.resource)
+        names::bucket_name(&self.kind, &self.consumer, &self.resource)
     }
 
     fn bucket(&self, namespace: &str) -> AllowanceBucket {
-        let api_group = (!self.group.is_empty()).then(|| self.group.to_owned());
+        let api_group = (!self.group.is_empty()).then(|| self.group.clone());
         AllowanceBucket {
             metadata: ObjectMeta {
                 name: Some(self.bucket_name()),
@@ -88,11 +100,11 @@ impl<'a> Account<'a> {
             spec: AllowanceBucketSpec {
                 consumer_ref: ObjectReference {
                     api_group,
-                    kind: self.kind.to_owned(),
-                    name: self.consumer.to_owned(),
+                    kind: self.kind.clone(),
+                    name: self.consumer.clone(),
                     namespace: None,
                 },
-                resource_type: self.resource.to_owned(),
+                resource_type: self.resource.clone(),
             },
             status: None,
         }
@@ -123,10 +135,13 @@ impl Budget<'_> {
     }
 }
 
+/// The budgets of a project.
+type Budgets<'a> = BTreeMap<Account, Budget<'a>>;
+
 /// What to do about a project's quota. Missing buckets are made in `namespace`.
-pub fn decide<'a>(observed: &Observed<'a>, namespace: &str, now: Timestamp) -> Plan<'a> {
-    let mut plan = Plan::default();
-    let mut budgets: BTreeMap<Account<'a>, Budget<'a>> = BTreeMap::new();
+pub fn decide<'a>(observed: &Observed<'a>, claims: &Tally, namespace: &str, now: Timestamp) -> Plan<'a> {
+    let mut plan = Plan { collect: claims.abandoned(&observed.namespaces), ..Plan::default() };
+    let mut budgets = Budgets::new();
     let mut buckets = observed.buckets.clone();
     buckets.sort_by_key(|bucket| (meta::namespace(&bucket.metadata), meta::name(&bucket.metadata)));
     for bucket in buckets {
@@ -134,27 +149,21 @@ pub fn decide<'a>(observed: &Observed<'a>, namespace: &str, now: Timestamp) -> P
         budgets.entry(account).or_default().bucket.get_or_insert(bucket);
     }
     add_grants(observed, &mut budgets, &mut plan, now);
-
-    let mut claims = observed.claims.clone();
-    claims.sort_by_key(|claim| {
-        (meta::created(&claim.metadata), meta::namespace(&claim.metadata), meta::name(&claim.metadata))
-    });
-    let (decided, waiting): (Vec<_>, Vec<_>) = claims.into_iter().partition(|claim| is_decided(claim));
-    for claim in &decided {
-        for (account, amount) in granted_parts(claim) {
-            budgets.entry(account).or_default().take(amount);
-        }
+    for (account, used) in claims.used() {
+        let budget = budgets.entry(account.clone()).or_default();
+        (budget.allocated, budget.claims) = (used.amount(), used.claims);
     }
-    plan.collect = decided.into_iter().filter(|claim| is_abandoned(claim, &observed.namespaces)).collect();
-    for claim in waiting.into_iter().filter(|claim| !meta::is_being_deleted(&claim.metadata)) {
-        let status = match check(claim, &observed.registrations) {
-            Err(problem) => refuse(claim, &problem, now),
-            Ok(consumer) => answer(claim, consumer, &mut budgets, now),
+    for claim in claims.waiting() {
+        let status = match admission::check(&claim.spec, &observed.registrations) {
+            Ok(consumer) if observed.is_current || fits(claim, consumer, &budgets) => {
+                answer(claim, consumer, &mut budgets, now)
+            }
+            Err(problem) if observed.is_current => refuse(claim, &problem, now),
+            Ok(_) | Err(_) => continue,
         };
         let is_granted = c::is_true(&status.conditions, q::CONDITION_GRANTED);
-        if is_granted { &mut plan.granted } else { &mut plan.refused }.push((claim, status));
+        if is_granted { &mut plan.granted } else { &mut plan.refused }.push((claim.clone(), status));
     }
-
     for (account, budget) in &budgets {
         match budget.bucket {
             None => plan.create.push(account.bucket(namespace)),
@@ -164,12 +173,7 @@ pub fn decide<'a>(observed: &Observed<'a>, namespace: &str, now: Timestamp) -> P
     plan
 }
 
-fn add_grants<'a>(
-    observed: &Observed<'a>,
-    budgets: &mut BTreeMap<Account<'a>, Budget<'a>>,
-    plan: &mut Plan<'a>,
-    now: Timestamp,
-) {
+fn add_grants<'a>(observed: &Observed<'a>, budgets: &mut Budgets<'a>, plan: &mut Plan<'a>, now: Timestamp) {
     let mut grants = observed.grants.clone();
     grants.sort_by_key(|grant| (meta::namespace(&grant.metadata), meta::name(&grant.metadata)));
     for grant in grants {
@@ -242,87 +246,7 @@ pub fn is_decided(claim: &ResourceClaim) -> bool {
     })
 }
 
-/// What of a decided claim was granted.
-fn granted_parts(claim: &ResourceClaim) -> Vec<(Account<'_>, i64)> {
-    let (Some(status), Some(consumer)) = (&claim.status, &claim.spec.consumer_ref) else { return Vec::new() };
-    let asked = |resource: &str| {
-        let same = |request: &&ResourceRequest| request.resource_type == resource;
-        claim.spec.requests.iter().find(same).map_or(0, |request| request.amount)
-    };
-    if status.allocations.is_empty() && c::is_true(&status.conditions, q::CONDITION_GRANTED) {
-        let all = claim.spec.requests.iter();
-        return all.map(|one| (Account::new(consumer, &one.resource_type), one.amount.max(0))).collect();
-    }
-    let granted = status.allocations.iter().filter(|one| one.status == q::ALLOCATION_GRANTED);
-    granted
-        .map(|one| {
-            let amount = one.allocated_amount.unwrap_or_else(|| asked(&one.resource_type));
-            (Account::new(consumer, &one.resource_type), amount.max(0))
-        })
-        .collect()
-}
-
-/// Whether everything that a claim was made for is gone. Owners of other kinds than namespaces are the business of the plane's
-/// own garbage collection.
-fn is_abandoned(claim: &ResourceClaim, namespaces: &BTreeSet<&str>) -> bool {
-    let owners = claim.metadata.owner_references.as_deref().unwrap_or_default();
-    !owners.is_empty()
-        && !meta::is_being_deleted(&claim.metadata)
-        && owners.iter().all(|owner| {
-            owner.api_version == "v1" && owner.kind == "Namespace" && !namespaces.contains(owner.uid.as_str())
-        })
-}
-
-/// Whose claim it is.
-///
-/// # Errors
-///
-/// Why the claim makes no sense.
-fn check<'a>(
-    claim: &'a ResourceClaim,
-    registrations: &[&ResourceRegistration],
-) -> Result<&'a ObjectReference, String> {
-    let spec = &claim.spec;
-    let consumer = spec.consumer_ref.as_ref().ok_or("it names no consumer")?;
-    let resource = spec.resource_ref.as_ref().ok_or("it names no resource")?;
-    if spec.requests.is_empty() {
-        return Err("it asks for nothing".to_owned());
-    }
-    let mut seen = BTreeSet::new();
-    for request in &spec.requests {
-        let name = request.resource_type.as_str();
-        if !seen.insert(name) {
-            return Err(format!("it asks for {name} twice"));
-        }
-        if request.amount < 0 {
-            return Err(format!("it asks for less than nothing of {name}"));
-        }
-        let mut registered = registrations.iter().filter(|one| one.spec.resource_type == name).peekable();
-        if registered.peek().is_none() {
-            return Err(format!("{name} is not registered"));
-        }
-        if !registered.any(|one| is_consumer(one, consumer) && may_claim(one, resource)) {
-            return Err(format!("{name} cannot be claimed by a {} for a {}", consumer.kind, resource.kind));
-        }
-    }
-    Ok(consumer)
-}
-
-fn is_consumer(registration: &ResourceRegistration, consumer: &ObjectReference) -> bool {
-    let wanted = &registration.spec.consumer_type;
-    wanted.kind == consumer.kind && wanted.api_group == consumer.api_group.as_deref().unwrap_or_default()
-}
-
-fn may_claim(registration: &ResourceRegistration, resource: &ObjectReference) -> bool {
-    let group = |group: &Option<String>| group.clone().unwrap_or_default();
-    registration
-        .spec
-        .claiming_resources
-        .iter()
-        .any(|one| one.kind == resource.kind && group(&one.api_group) == group(&resource.api_group))
-}
-
-fn refuse(claim: &ResourceClaim, problem: &str, now: Timestamp) -> ResourceClaimStatus {
+fn refuse(claim: &ResourceClaim, problem: &admission::Problem, now: Timestamp) -> ResourceClaimStatus {
     let message = format!("The claim is not valid: {problem}");
     let update = Update::new(q::CONDITION_GRANTED, Status::False, q::REASON_VALIDATION_FAILED, message);
     ResourceClaimStatus {
@@ -332,19 +256,27 @@ fn refuse(claim: &ResourceClaim, problem: &str, now: Timestamp) -> ResourceClaim
     }
 }
 
+/// Whether budgets have all that a claim asks for.
+fn fits(claim: &ResourceClaim, consumer: &ObjectReference, budgets: &Budgets<'_>) -> bool {
+    claim.spec.requests.iter().all(|request| {
+        let budget = budgets.get(&Account::new(consumer, &request.resource_type));
+        request.amount <= budget.map_or(0, Budget::available)
+    })
+}
+
 /// The answer to a claim that makes sense. What is granted is taken from its budget at once.
-fn answer<'a>(
-    claim: &'a ResourceClaim,
-    consumer: &'a ObjectReference,
-    budgets: &mut BTreeMap<Account<'a>, Budget<'a>>,
+fn answer(
+    claim: &ResourceClaim,
+    consumer: &ObjectReference,
+    budgets: &mut Budgets<'_>,
     now: Timestamp,
 ) -> ResourceClaimStatus {
     let mut missing = Vec::new();
     let allocations = claim.spec.requests.iter().map(|request| {
         let account = Account::new(consumer, &request.resource_type);
+        let name = account.bucket_name();
         let budget = budgets.entry(account).or_default();
-        let named = budget.bucket.map(|bucket| meta::name(&bucket.metadata).to_owned());
-        let bucket = named.unwrap_or_else(|| account.bucket_name());
+        let bucket = budget.bucket.map_or(name, |bucket| meta::name(&bucket.metadata).to_owned());
         let (asked, left) = (request.amount, budget.available());
         let is_granted = asked <= left;
         let message = if is_granted {

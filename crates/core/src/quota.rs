@@ -68,16 +68,18 @@ pub enum Outcome {
     PredecessorLeaving,
 }
 
-/// What to say as `QuotaGranted`. `stored` is what was said last: a denial stands until another claim is answered, and a
-/// grant for good. What runs runs, also while a claim that has disappeared is made again.
+/// What to say as `QuotaGranted`. `stored` is what was said last: a refusal by the ledger stands until another claim is answered, any other
+/// failure until somebody asks again, and a grant for good. What runs runs, also while a claim that has disappeared is made again.
 pub fn condition(outcome: &Outcome, stored: Option<&Condition>) -> Update {
     let pending =
         matches!(outcome, Outcome::NotClaimed | Outcome::NotEvaluated | Outcome::PredecessorLeaving);
     let answered = matches!(outcome, Outcome::Granted | Outcome::Disabled);
     let stands = stored.filter(|stored| match stored.reason.as_str() {
         c::QUOTA_AVAILABLE => !answered && Status::of(stored) == Status::True,
-        c::QUOTA_EXCEEDED | c::QUOTA_NO_BUDGET => pending,
-        _ => false,
+        c::QUOTA_EXCEEDED | c::QUOTA_NO_BUDGET | c::VALIDATION_FAILED => pending,
+        c::QUOTA_DISABLED | c::PENDING_EVALUATION => false,
+        // Nothing was asked since.
+        _ => matches!(outcome, Outcome::NotClaimed),
     });
     if let Some(stored) = stands {
         return Update::new(c::QUOTA_GRANTED, Status::of(stored), &stored.reason, stored.message.as_str());

@@ -9,6 +9,7 @@
 mod admission;
 pub mod census;
 mod content;
+mod ledger_admission;
 pub mod planes;
 mod platform;
 mod projects;

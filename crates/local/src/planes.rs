@@ -48,7 +48,12 @@ pub fn project(name: &str) -> Result<PlaneName> {
 
 /// Whether a plane is that of a project.
 pub fn is_project(plane: &PlaneName) -> bool {
-    plane.as_str().starts_with(PROJECT_PREFIX)
+    is_project_name(plane.as_str())
+}
+
+/// Whether a plane of this name is that of a project.
+pub(crate) fn is_project_name(plane: &str) -> bool {
+    plane.starts_with(PROJECT_PREFIX)
 }
 
 /// The path of a project's control plane, as a route of the server.

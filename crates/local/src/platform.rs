@@ -23,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::admission::{self, Host};
 use crate::content;
+use crate::ledger_admission::{self, Registrations};
 use crate::planes::{self, Role};
 use crate::projects::Projects;
 use crate::workers::Worker;
@@ -46,6 +47,8 @@ pub struct Settings {
     pub networking: bool,
     /// How long an instance takes to start, where it does not say so itself.
     pub start_delay: Duration,
+    /// How long access to the service takes to be activated once it is asked for.
+    pub entitle_after: Duration,
     /// How cells are asked whether they answer.
     pub probe: propagation::Probe,
     /// Whether what is written to projects is judged.
@@ -58,6 +61,7 @@ impl Default for Settings {
             cities: ["DFW", "IAD", "LHR"].map(str::to_owned).to_vec(),
             networking: true,
             start_delay: Duration::ZERO,
+            entitle_after: Duration::ZERO,
             probe: propagation::Probe::default(),
             admission: true,
         }
@@ -74,6 +78,8 @@ struct Inner {
     settings: Settings,
     connect: Box<Connect>,
     projects: Arc<Projects>,
+    /// What the ledger's admission goes by, for as long as there is a platform.
+    _registrations: Arc<Registrations>,
 }
 
 impl Host for Inner {
@@ -115,12 +121,16 @@ impl Platform {
             server.create_plane(planes::cell(city)?, &templates[&Role::Cell]).await?;
         }
         let projects = Projects::new(server, templates.remove(&Role::Project).expect("made above"));
+        let core = in_process(server, &planes::core(), Identity::superuser(OPERATOR));
+        let registrations = Registrations::of(Plane::new(&runtime, PlaneId::new("core"), core));
+        server.add_hook(ledger_admission::hook(&registrations));
         let platform = Self(Arc::new(Inner {
             server: server.clone(),
             runtime,
             settings,
             connect,
             projects: Arc::new(projects),
+            _registrations: registrations,
         }));
         if platform.0.settings.admission {
             let host: Weak<dyn Host> = Arc::downgrade(&platform.0) as Weak<Inner>;
@@ -134,6 +144,7 @@ impl Platform {
         for registration in quota::registrations() {
             make(&core, &registration).await?;
         }
+        make(&core, &locations::catalog()).await?;
         Ok(platform)
     }
 
@@ -234,7 +245,15 @@ impl Platform {
         propagation::spawn(tasks, propagation::Setup { hub, members, probe: self.0.settings.probe, events });
         locations::spawn(
             tasks,
-            locations::Setup { core, projects: all, cells, rules: locations::Rules::default() },
+            locations::Setup {
+                core,
+                projects: all,
+                cells,
+                rules: locations::Rules {
+                    entitle_after: self.0.settings.entitle_after,
+                    ..locations::Rules::default()
+                },
+            },
         );
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use common::{Asked, Faults, Running, Server, reads, runtime};
 use compute_api::k8s::ResourceExt as _;
 use compute_api::labels::TOPOLOGY_CITY_CODE;
-use compute_api::milo::ServiceEntitlement;
+use compute_api::milo::{ServiceConfiguration, ServiceEntitlement};
 use compute_api::networking::{Location, LocationBinding};
 use compute_platform::locations::{self, Rules, Setup};
 use compute_runtime::{PlaneId, Planes};
@@ -37,6 +37,7 @@ impl World {
         for plane in projects.iter().chain(&["cell-dfw", "cell-iad"]) {
             server.make(plane).await;
         }
+        locations::seed_core(&server.plane(&runtime(), "core", &Faults::new())).await.unwrap();
         let mut world = Self {
             server,
             core,
@@ -97,10 +98,33 @@ impl World {
     }
 
     async fn request(&self, project: &str) {
+        self.request_service(project, "compute").await;
+    }
+
+    async fn request_service(&self, project: &str, service: &str) {
         let request =
-            json!({ "metadata": { "name": "compute" }, "spec": { "serviceRef": { "name": "compute" } } });
+            json!({ "metadata": { "name": service }, "spec": { "serviceRef": { "name": service } } });
         let request = serde_json::from_value(request).unwrap();
         self.entitlements(project).create(&PostParams::default(), &request).await.unwrap();
+    }
+
+    /// Waits until a request for access says this of `Ready`.
+    async fn says(&self, project: &str, service: &str, wanted: &str) {
+        reads("what a request for access says", wanted.to_owned(), async || {
+            let status = self.entitlements(project).get(service).await.unwrap().status.unwrap_or_default();
+            status
+                .conditions
+                .iter()
+                .map(|c| format!("{} {} {}", c.type_, c.status, c.reason))
+                .collect::<String>()
+        })
+        .await;
+    }
+
+    async fn support(&self, classes: &[&str]) {
+        let api: Api<ServiceConfiguration> = Api::all(self.core.clone());
+        let patch = Patch::Merge(json!({ "spec": { "locations": { "supportedClasses": classes } } }));
+        api.patch("compute", &PatchParams::default(), &patch).await.unwrap();
     }
 
     /// Name, status and reason of each binding.
@@ -197,13 +221,62 @@ async fn access_is_granted_after_a_while_and_never_against_a_refusal() {
     let refused = Patch::Merge(condition("Ready", "False", "no"));
     world.entitlements("b").patch_status("compute", &PatchParams::default(), &refused).await.unwrap();
     world.request("a").await;
-    assert!(
-        world.entitlements("a").get("compute").await.unwrap().status.is_none_or(|s| s.conditions.is_empty())
-    );
+    world.says("a", "compute", "Ready Unknown Activating").await;
+    assert!(world.bindings("a").await.is_empty(), "it is not active yet");
+    world.says("a", "compute", "Ready True Ready").await;
     world.has("a", &["dfw True Available"]).await;
     assert!(world.bindings("b").await.is_empty());
     let stored = world.entitlements("b").get("compute").await.unwrap();
     assert_eq!(stored.status.unwrap().conditions[0].status, "False");
+}
+
+#[tokio::test]
+async fn the_catalog_says_which_services_there_are_and_where() {
+    let world = World::new(&["a"], Rules::default()).await;
+    world.location("dfw", "DFW", "datum-managed").await;
+    world.location("own", "LHR", "self-managed").await;
+    world.request_service("a", "storage").await;
+    world.says("a", "storage", "Ready Unknown ServiceNotFound").await;
+    world.request("a").await;
+    world.says("a", "compute", "Ready True Ready").await;
+    world.has("a", &["dfw True Available"]).await;
+    // A service that comes later is granted then.
+    let api: Api<ServiceConfiguration> = Api::all(world.core.clone());
+    let mut storage = locations::catalog();
+    storage.metadata.name = Some("storage".to_owned());
+    api.create(&PostParams::default(), &storage).await.unwrap();
+    world.says("a", "storage", "Ready True Ready").await;
+    // One more class, another instead of the first, and the first again.
+    world.support(&["datum-managed", "self-managed"]).await;
+    world.has("a", &["dfw True Available", "own True Available"]).await;
+    world.support(&["self-managed"]).await;
+    world.has("a", &["dfw False LocationClassNotSupported", "own True Available"]).await;
+    world.support(&["datum-managed"]).await;
+    world.has("a", &["dfw True Available", "own False LocationClassNotSupported"]).await;
+    // A service that is withdrawn is offered nowhere, though who has access keeps it.
+    api.delete("compute", &DeleteParams::default()).await.unwrap();
+    world.has("a", &["dfw False LocationClassNotSupported", "own False LocationClassNotSupported"]).await;
+    world.says("a", "compute", "Ready True Ready").await;
+    api.create(&PostParams::default(), &locations::catalog()).await.unwrap();
+    world.has("a", &["dfw True Available", "own False LocationClassNotSupported"]).await;
+    world.locations().delete("own", &DeleteParams::default()).await.unwrap();
+    world.has("a", &["dfw True Available"]).await;
+    // Access that is taken away by hand, and given back.
+    let patch = Patch::Merge(condition("Ready", "False", "unpaid"));
+    world.entitlements("a").patch_status("compute", &PatchParams::default(), &patch).await.unwrap();
+    world.has("a", &["dfw False NotEntitled"]).await;
+    let patch = Patch::Merge(condition("Ready", "True", ""));
+    world.entitlements("a").patch_status("compute", &PatchParams::default(), &patch).await.unwrap();
+    world.has("a", &["dfw True Available"]).await;
+    // A location that fails and comes back.
+    for (ready, says) in [
+        ("False", "dfw False LocationNotReady"),
+        ("Unknown", "dfw False LocationNotReady"),
+        ("True", "dfw True Available"),
+    ] {
+        world.judge("dfw", ready, "").await;
+        world.has("a", &[says]).await;
+    }
 }
 
 #[tokio::test]

@@ -359,3 +359,107 @@ async fn an_idle_project_holds_one_watch_and_asks_for_nothing() {
     assert_eq!((project.requests().len(), project.watches().len()), asked);
     running.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn while_core_is_away_claims_are_granted_from_what_was_registered_and_none_is_refused() {
+    let platform = Platform::new().await;
+    let project = platform.project("p", Some(2)).await;
+    let running = platform.serve();
+    create(&project, &claim("before", "p", &ONE)).await;
+    assert_eq!(answer(&project, "before").await, "QuotaAvailable");
+    platform.core.set_watches(Watches::Broken("/resourceregistrations"));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    create(&project, &claim("fits", "p", &ONE)).await;
+    assert_eq!(answer(&project, "fits").await, "QuotaAvailable");
+    // What may be registered by now, and what there may be room for: nobody can know.
+    create(&project, &claim("unknown", "p", &[("example.com/gpus", 1)])).await;
+    create(&project, &claim("large", "p", &ONE)).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    for name in ["unknown", "large"] {
+        let status = claims(&project).get(name).await.unwrap().status.unwrap_or_default();
+        assert_eq!((status.observed_generation, status.allocations.len()), (None, 0), "{name}");
+    }
+    bucket_says(&project, RESOURCE_INSTANCES, (2, 2, 0, 2)).await;
+    let vcpus = bucket(&project.client, RESOURCE_VCPUS).await.unwrap();
+    assert_eq!(vcpus.allocated, 2000, "what is not answered takes nothing");
+    let registrations: Api<ResourceRegistration> = Api::all(platform.core.client.clone());
+    let mut gpus = quota::registrations().remove(0);
+    gpus.metadata.name = Some("gpus".to_owned());
+    gpus.spec.resource_type = "example.com/gpus".to_owned();
+    registrations.create(&PostParams::default(), &gpus).await.unwrap();
+    platform.core.set_watches(Watches::Good);
+    assert_eq!(answer(&project, "unknown").await, "QuotaExceeded", "it is registered, and there are none");
+    assert_eq!(answer(&project, "large").await, "QuotaExceeded");
+    running.stop().await;
+}
+
+/// What claims hold of a resource, by what they say.
+async fn held(project: &TestPlane, resource: &str) -> (i64, i64) {
+    let all = claims(project).list(&ListParams::default()).await.unwrap().items;
+    let parts = all.iter().filter_map(|claim| claim.status.as_ref()).flat_map(|status| &status.allocations);
+    let granted = parts.filter(|part| part.status == "Granted" && part.resource_type == resource);
+    granted.fold((0, 0), |(sum, count), part| (sum + part.allocated_amount.unwrap(), count + 1))
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_writers_and_every_fault_never_come_to_more_than_there_is() {
+    const LIMIT: i64 = 12;
+    let platform = Platform::new().await;
+    let project = platform.project("p", Some(LIMIT)).await;
+    let mut running = platform.serve();
+    bucket_says(&project, RESOURCE_INSTANCES, (LIMIT, 0, LIMIT, 0)).await;
+    let writer = async |writer: i64| {
+        for round in 0..12_i64 {
+            let name = format!("w{writer}-{}", round % 3);
+            let one =
+                claim(&name, "p", &[(RESOURCE_INSTANCES, 1 + (writer + round) % 4), (RESOURCE_VCPUS, 10)]);
+            match claims(&project).create(&PostParams::default(), &one).await {
+                Ok(_) => {}
+                // It is there from before, and goes now.
+                Err(_) => delete(&project, &name).await,
+            }
+            tokio::time::sleep(Duration::from_millis(37 * u64::try_from(writer % 5).unwrap())).await;
+            let (sum, _) = held(&project, RESOURCE_INSTANCES).await;
+            assert!(sum <= LIMIT, "{sum} of {LIMIT}");
+        }
+    };
+    let trouble = async || {
+        for round in 0..12 {
+            project.lose_answers(round % 4);
+            let watches = ["/resourceclaims", "/allowancebuckets", "/resourcegrants"][round % 3];
+            project.set_watches(match round % 4 {
+                0 => Watches::Broken(watches),
+                1 => Watches::Silent(watches),
+                _ => Watches::Good,
+            });
+            tokio::time::sleep(Duration::from_millis(150)).await;
+        }
+        project.set_watches(Watches::Good);
+    };
+    futures::join!(join_all((0..10).map(writer)), trouble());
+    // A new ledger comes to the same.
+    for restart in [false, true] {
+        if restart {
+            running.stop().await;
+            running = platform.serve();
+        }
+        eventually("all are answered, and the buckets say so", async || {
+            let all = claims(&project).list(&ListParams::default()).await.unwrap().items;
+            let open = all
+                .iter()
+                .filter(|claim| claim.status.as_ref().is_none_or(|s| s.observed_generation.is_none()));
+            let open = open.count();
+            let mut wrong = Vec::new();
+            for resource in [RESOURCE_INSTANCES, RESOURCE_VCPUS] {
+                let (sum, count) = held(&project, resource).await;
+                let says = bucket(&project.client, resource).await.unwrap();
+                if (says.allocated, says.claim_count) != (sum, count) {
+                    wrong.push(format!("{resource}: {says:?}, and claims hold {sum} in {count}"));
+                }
+            }
+            if open == 0 && wrong.is_empty() { Ok(()) } else { Err(format!("{open} open, {wrong:?}")) }
+        })
+        .await;
+    }
+    running.stop().await;
+}

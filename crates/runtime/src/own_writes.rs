@@ -128,10 +128,13 @@ impl<K: Object> OwnWrites<K> {
     pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<K>> {
         let mut written = self.written.lock();
         if !written.is_empty() {
-            self.forget_old(&mut written);
             let name = ObjectName { namespace: namespace.to_owned(), name: name.to_owned() };
-            if let Some((mine, _)) = written.get(&name) {
-                return Some(mine.clone());
+            match written.get(&name) {
+                Some((_, at)) if at.elapsed() >= BELIEVED && self.cache.is_connected() => {
+                    written.remove(&name);
+                }
+                Some((mine, _)) => return Some(mine.clone()),
+                None => {}
             }
         }
         // With the lock held: what the cache shows between the two would else be missed.

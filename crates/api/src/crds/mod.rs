@@ -73,6 +73,7 @@ pub fn foreign() -> Vec<CustomResourceDefinition> {
         Definition::with_status::<milo::Project>().spec_required().contexts("Organization").build(),
         Definition::with_status::<milo::ProjectControlPlane>().spec_required().contexts("Platform").build(),
         Definition::with_status::<milo::ServiceEntitlement>().spec_required().contexts("Project").build(),
+        Definition::of::<milo::ServiceConfiguration>().spec_required().contexts("Platform").build(),
         Definition::of::<karmada::PropagationPolicy>().spec_required().build(),
         Definition::with_status::<karmada::Cluster>().build(),
         Definition::of::<karmada::ResourceInterpreterCustomization>().spec_required().build(),

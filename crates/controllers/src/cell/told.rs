@@ -9,7 +9,10 @@ use parking_lot::Mutex;
 
 /// What was told last about each matter of each object.
 #[derive(Default)]
-pub(super) struct Told(Mutex<BTreeMap<Key, BTreeMap<String, String>>>);
+pub(super) struct Told(Mutex<BTreeMap<Key, Matters>>);
+
+/// Reason and message by matter.
+type Matters = BTreeMap<String, (String, String)>;
 
 impl Told {
     /// Warns about a matter, if that is news.
@@ -23,12 +26,12 @@ impl Told {
         let message = message.into();
         let mut told = self.0.lock();
         let matters = told.entry(key.clone()).or_default();
-        if matters.get(matter) == Some(&message) {
+        if matters.get(matter).is_some_and(|told| (told.0.as_str(), &told.1) == (reason, &message)) {
             return;
         }
         tracing::warn!(%key, reason, message);
         recorder.tell(object, Notice::warning(reason, message.as_str()));
-        matters.insert(matter.to_owned(), message);
+        matters.insert(matter.to_owned(), (reason.to_owned(), message));
     }
 
     /// The matter is settled: if it comes up again, that is news.

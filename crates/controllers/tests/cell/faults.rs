@@ -1,4 +1,5 @@
-//! A layer under a client that notes what is asked, fails or holds requests and breaks streams when told to.
+//! A layer under a client that notes what is asked, fails or holds requests and breaks streams when told to: the faulty way to a ledger,
+//! and to any other plane.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,6 +15,7 @@ use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceExt as _};
 
 /// What happens to requests.
@@ -40,6 +42,29 @@ pub enum Watches {
     Broken(&'static str),
     /// They are open and tell nothing.
     Silent(&'static str),
+    /// They are open, and what they tell meanwhile is lost for good.
+    Losing(&'static str),
+}
+
+/// What happens to requests of one method whose path ends with this, before [`Mode`] is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub manner: Manner,
+}
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It is answered with this status, about a resource of this kind.
+    Answer(u16, &'static str),
+    /// It gets no answer, and has no effect.
+    Hang,
+    /// It has its effect, and gets no answer.
+    Lose,
+    /// It has its effect, and the connection fails.
+    Break,
 }
 
 /// The way to one plane.
@@ -48,7 +73,8 @@ pub struct Way {
     mode: watch::Sender<Mode>,
     cuts: watch::Sender<u64>,
     watches: watch::Sender<Watches>,
-    asked: Mutex<Vec<String>>,
+    faults: Mutex<Vec<Fault>>,
+    asked: Mutex<Vec<(Instant, String)>>,
 }
 
 impl Way {
@@ -57,6 +83,7 @@ impl Way {
             mode: watch::Sender::default(),
             cuts: watch::Sender::default(),
             watches: watch::Sender::default(),
+            faults: Mutex::default(),
             asked: Mutex::default(),
         })
     }
@@ -82,9 +109,38 @@ impl Way {
         }
     }
 
+    /// What happens to some requests from now on. The first that fits counts.
+    pub fn set_faults(&self, faults: &[Fault]) {
+        *self.faults.lock() = faults.to_vec();
+    }
+
+    /// Everything is served again.
+    pub fn mend(&self) {
+        self.set_faults(&[]);
+        self.set_watches(Watches::Good);
+        self.set(Mode::Good);
+    }
+
     /// Everything that was asked since the last time, but for watches: method and path.
     pub fn take_asked(&self) -> Vec<String> {
+        self.take_asked_at().into_iter().map(|(_, asked)| asked).collect()
+    }
+
+    /// The same with the times.
+    pub fn take_asked_at(&self) -> Vec<(Instant, String)> {
         std::mem::take(&mut *self.asked.lock())
+    }
+
+    /// How often since the last time something was asked of one method whose path ends with this.
+    pub fn count(&self, method: &str, path: &str) -> usize {
+        let asked = self.take_asked();
+        asked.iter().filter(|asked| asked.starts_with(method) && asked.ends_with(path)).count()
+    }
+
+    fn fault(&self, method: &str, path: &str) -> Option<Manner> {
+        let faults = self.faults.lock();
+        let found = faults.iter().find(|fault| fault.method == method && path.ends_with(fault.path));
+        found.map(|fault| fault.manner)
     }
 }
 
@@ -107,23 +163,31 @@ impl Service<Request<Body>> for Faulty {
         let Self { plane, way } = self.clone();
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         if !watches {
-            way.asked.lock().push(format!("{} {}", request.method(), request.uri().path()));
+            let asked = format!("{} {}", request.method(), request.uri().path());
+            way.asked.lock().push((Instant::now(), asked));
         }
         let path = request.uri().path().to_owned();
+        let fault = if watches { None } else { way.fault(request.method().as_str(), &path) };
         async move {
             let mut cuts = way.cuts.subscribe();
+            match fault {
+                Some(Manner::Answer(code, kind)) => return refusal(code, kind),
+                Some(Manner::Hang) => return futures::future::pending().await,
+                Some(Manner::Lose) => {
+                    plane.oneshot(request).await?.into_body().collect().await?;
+                    return futures::future::pending().await;
+                }
+                Some(Manner::Break) => {
+                    plane.oneshot(request).await?.into_body().collect().await?;
+                    return Err("the connection failed".into());
+                }
+                None => {}
+            }
             let mut mode = way.mode.subscribe();
             let now = *mode.wait_for(|mode| *mode != Mode::Hanging).await?;
             match now {
                 Mode::Failing | Mode::Hanging => return Err("the connection failed".into()),
-                Mode::Answering(code) => {
-                    let status = serde_json::json!({
-                        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
-                        "reason": "", "message": "made up by a test",
-                    });
-                    let body = Body::from(serde_json::to_vec(&status)?).map_err(Into::into).boxed_unsync();
-                    return Ok(Response::builder().status(code).body(body)?);
-                }
+                Mode::Answering(code) => return refusal(code, "resourceclaims"),
                 Mode::Good => {}
             }
             let silent = way.watches.subscribe();
@@ -142,7 +206,17 @@ impl Service<Request<Body>> for Faulty {
     }
 }
 
-/// A body that breaks off, or holds what it has, when it is told to.
+/// An answer that refuses something.
+fn refusal(code: u16, kind: &str) -> Result<Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError> {
+    let status = serde_json::json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": "",
+        "message": "made up by a test", "details": { "kind": kind, "name": "x" },
+    });
+    let body = Body::from(serde_json::to_vec(&status)?).map_err(Into::into).boxed_unsync();
+    Ok(Response::builder().status(code).body(body)?)
+}
+
+/// A body that breaks off, holds what it has, or loses it, when it is told to.
 fn faulty(
     body: UnsyncBoxBody<Bytes, BoxError>,
     cuts: watch::Receiver<u64>,
@@ -150,13 +224,17 @@ fn faulty(
 ) -> UnsyncBoxBody<Bytes, BoxError> {
     let frames = stream::unfold((body, cuts, silent), async |(mut body, mut cuts, mut silent)| {
         let next = async {
-            let frame = body.frame().await?;
-            if let Some((watches, path)) = &mut silent {
+            loop {
+                let frame = body.frame().await?;
+                let Some((watches, path)) = &mut silent else { return Some(frame) };
+                if matches!(*watches.borrow(), Watches::Losing(end) if path.ends_with(end)) {
+                    continue;
+                }
                 let is_heard =
                     |watches: &Watches| !matches!(watches, Watches::Silent(end) if path.ends_with(end));
                 let _ = watches.wait_for(is_heard).await;
+                return Some(frame);
             }
-            Some(frame)
         };
         let frame = tokio::select! {
             biased;

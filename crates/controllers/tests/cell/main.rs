@@ -8,6 +8,7 @@ mod direct;
 mod faults;
 mod gates;
 mod hub;
+mod ledger;
 mod objects;
 mod platform;
 mod quiet;

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// How often each looks.
+/// How often each looks, unless a test has little for it to see.
 const EVERY: Duration = Duration::from_millis(100);
 /// The provider's finalizer.
 pub const PROVIDER: &str = "test.example.com/provider";
@@ -24,6 +24,8 @@ pub const PROVIDER: &str = "test.example.com/provider";
 /// What each does.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// How often each looks.
+    pub every: Duration,
     /// Whether the provider works.
     pub provides: bool,
     /// Whether the provider stops what is deleted.
@@ -64,14 +66,20 @@ pub struct Platform {
 
 impl Platform {
     pub fn start(cell: Client, project: Client, clock: TimerClock) -> Self {
-        let settings =
-            Settings { provides: true, stops: true, networks: Networks::Ready, ledger: Ledger::Limit(1000) };
+        let settings = Settings {
+            every: EVERY,
+            provides: true,
+            stops: true,
+            networks: Networks::Ready,
+            ledger: Ledger::Limit(1000),
+        };
         let platform = Self { settings: Arc::new(Mutex::new(settings)), cell, project, clock };
         let works = platform.clone();
         tokio::spawn(async move {
             loop {
                 works.work().await;
-                tokio::time::sleep(EVERY).await;
+                let every = works.settings.lock().every;
+                tokio::time::sleep(every).await;
             }
         });
         platform
@@ -79,6 +87,16 @@ impl Platform {
 
     pub fn set(&self, change: impl FnOnce(&mut Settings)) {
         change(&mut self.settings.lock());
+    }
+
+    /// Looks seldom: a long time goes by, and little happens.
+    pub fn slow_down(&self) {
+        self.set(|settings| settings.every = Duration::from_secs(5));
+    }
+
+    /// Looks often again.
+    pub fn speed_up(&self) {
+        self.set(|settings| settings.every = EVERY);
     }
 
     /// Does nothing any more.
@@ -255,14 +273,17 @@ impl Platform {
         };
         let mut used = claims.iter().filter(|claim| granted(claim)).count();
         for claim in claims {
-            let decided = claim.status.as_ref().is_some_and(|status| status.observed_generation.is_some());
+            let conditions = claim.status.as_ref().map_or(&[][..], |status| &status.conditions);
+            let decided = c::find(conditions, "Granted")
+                .is_some_and(|said| ["QuotaExceeded", "ValidationFailed"].contains(&said.reason.as_str()));
             if claim.metadata.deletion_timestamp.is_some() || granted(&claim) {
                 continue;
             }
             let (status, reason) = match mode {
+                // A last word is the last.
+                _ if decided => continue,
                 Ledger::Undecided => ("False", "PendingEvaluation"),
                 Ledger::Invalid => ("False", "ValidationFailed"),
-                Ledger::Limit(_) if decided => continue,
                 Ledger::Limit(limit) if used < *limit => {
                     used += 1;
                     ("True", "QuotaAvailable")
@@ -277,7 +298,7 @@ impl Platform {
         }
     }
 
-    /// Makes a bucket that says what is left of a resource.
+    /// Makes or changes a bucket that says what is left of a resource.
     pub async fn bucket(&self, resource: &str, limit: i64, available: i64) {
         let bucket: compute_api::quota::AllowanceBucket = serde_json::from_value(json!({
             "apiVersion": "quota.miloapis.com/v1alpha1", "kind": "AllowanceBucket",
@@ -289,7 +310,11 @@ impl Platform {
         }))
         .unwrap();
         let api: Api<compute_api::quota::AllowanceBucket> = Api::namespaced(self.project.clone(), "default");
-        api.create(&PostParams::default(), &bucket).await.unwrap();
+        match api.create(&PostParams::default(), &bucket).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(error) => panic!("a bucket of {resource}: {error}"),
+        }
         let status = json!({
             "limit": limit, "allocated": limit - available, "available": available, "claimCount": 0, "grantCount": 1,
         });

@@ -1,4 +1,11 @@
-//! Claims, answers, denials, outages.
+//! Claims, answers, denials, outages. Each row of the table of answers is in `rows`, and what follows what in `transitions`; `pace` counts time,
+//! `crowd` is many at once, `healing` what is lost or left over.
+
+mod crowd;
+mod healing;
+mod pace;
+mod rows;
+mod transitions;
 
 use std::time::Duration;
 
@@ -11,10 +18,21 @@ use serde_json::json;
 use super::faults::{Mode, Watches};
 use super::objects::{WEB, condition, deployment, gates, is_ready, parallel};
 use super::platform::Ledger;
-use super::world::{CLUSTER, Shape, World, eventually, namespace, namespace_uid};
+use super::world::{CLUSTER, World, eventually, namespace, namespace_uid};
 
 const FIRST: &str = "web-main-dfw-0";
 const CLAIM: &str = "instance-web-main-dfw-0";
+
+/// Takes a deployment out of the cell and off the hub, if it is there, and waits until it is gone.
+async fn remove(world: &World, name: &str) {
+    for api in [world.deployments(), world.hub_deployments()] {
+        let _ = api.delete(name, &DeleteParams::default()).await;
+    }
+    eventually(&format!("{name} goes"), async || {
+        world.deployments().get_opt(name).await.unwrap().map_or(Ok(()), |_| Err("it is there"))
+    })
+    .await;
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_claim_says_who_asks_for_what() {
@@ -34,16 +52,6 @@ async fn a_claim_says_who_asks_for_what() {
         claim.spec.requests.iter().map(|one| (one.resource_type.as_str(), one.amount)).collect();
     assert_eq!(asked, [(RESOURCE_INSTANCES, 1), (RESOURCE_VCPUS, 1000), (RESOURCE_MEMORY, 2048)]);
     assert_eq!(world.metric("compute_quota_enforcement_enabled"), Some(1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn nothing_is_asked_where_no_quota_is_configured() {
-    let world = World::with(Shape { quota: false, ..Shape::default() }).await;
-    world.deploy(&deployment(WEB, 1)).await;
-    let instance = world.ready(WEB, 1).await.remove(0);
-    assert_eq!(condition(&instance, "QuotaGranted").unwrap().reason, "QuotaDisabled");
-    assert!(world.project_way.take_asked().is_empty());
-    assert_eq!(world.metric("compute_quota_enforcement_enabled"), Some(0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,91 +101,6 @@ async fn a_denied_claim_goes_and_another_follows_a_release() {
     })
     .await;
     assert!(before.elapsed() < Duration::from_secs(15), "{:?}", before.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_denied_instance_asks_again_later_and_less_often() {
-    let world = World::new().await;
-    world.platform.set(|settings| settings.ledger = Ledger::Limit(0));
-    world.deploy(&deployment(WEB, 1)).await;
-    world.says(FIRST, "QuotaGranted", "QuotaExceeded").await;
-    let since = world.says(FIRST, "QuotaGranted", "QuotaExceeded").await.last_transition_time;
-    world.project_way.take_asked();
-    tokio::time::sleep(Duration::from_secs(600)).await;
-    let asked = world.project_way.take_asked();
-    let claims = asked.iter().filter(|asked| asked.starts_with("POST")).count();
-    // 15, 30, 60, 120, 240 seconds, each up to a fifth more or less.
-    assert!((4..=6).contains(&claims), "{asked:?}");
-    let said = world.says(FIRST, "QuotaGranted", "QuotaExceeded").await;
-    assert_eq!(said.last_transition_time, since);
-    world.platform.set(|settings| settings.ledger = Ledger::Limit(1));
-    world.ready(WEB, 1).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn no_budget_is_told_from_exceeded() {
-    let world = World::new().await;
-    world.platform.set(|settings| settings.ledger = Ledger::Limit(0));
-    for resource in [RESOURCE_INSTANCES, RESOURCE_VCPUS, RESOURCE_MEMORY] {
-        world.platform.bucket(resource, 0, 0).await;
-    }
-    world.deploy(&deployment(WEB, 1)).await;
-    world.says(FIRST, "QuotaGranted", "QuotaNoBudget").await;
-    eventually("the claim is gone", async || {
-        world.claims().get_opt(CLAIM).await.unwrap().map_or(Ok(()), |_| Err("it is there"))
-    })
-    .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_stays_undecided_has_no_budget() {
-    let world = World::new().await;
-    world.platform.set(|settings| settings.ledger = Ledger::Off);
-    world.deploy(&deployment(WEB, 1)).await;
-    world.says(FIRST, "QuotaGranted", "PendingEvaluation").await;
-    world.says(FIRST, "Ready", "PendingQuota").await;
-    world.platform.set(|settings| settings.ledger = Ledger::Undecided);
-    world.says(FIRST, "QuotaGranted", "QuotaNoBudget").await;
-    assert!(world.claims().get_opt(CLAIM).await.unwrap().is_some(), "it may still be decided");
-    world.platform.set(|settings| settings.ledger = Ledger::Invalid);
-    world.says(FIRST, "QuotaGranted", "ValidationFailed").await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_ledger_that_is_down_holds_the_gate() {
-    let world = World::new().await;
-    for mode in
-        [Mode::Failing, Mode::Answering(401), Mode::Answering(500), Mode::Answering(429), Mode::Hanging]
-    {
-        world.project_way.set(mode);
-        world.deploy(&deployment(WEB, 1)).await;
-        world.says(FIRST, "QuotaGranted", "QuotaBackendUnavailable").await;
-        world.warned(FIRST, "QuotaBackendUnavailable").await;
-        assert!(gates(&world.instances().get(FIRST).await.unwrap()).contains(&"Quota".to_owned()));
-        world.project_way.set(Mode::Good);
-        world.ready(WEB, 1).await;
-        for api in [world.deployments(), world.hub_deployments()] {
-            api.delete(WEB, &DeleteParams::default()).await.unwrap();
-        }
-        world.gone(FIRST).await;
-        eventually("the deployment goes", async || {
-            world.deployments().get_opt(WEB).await.unwrap().map_or(Ok(()), |_| Err("it is there"))
-        })
-        .await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn refusals_are_sorted() {
-    let world = World::new().await;
-    world.project_way.set(Mode::Answering(403));
-    world.deploy(&deployment(WEB, 1)).await;
-    let said = world.says(FIRST, "QuotaGranted", "QuotaMisconfigured").await;
-    assert_eq!(said.status, "False");
-    world.project_way.set(Mode::Answering(404));
-    world.says(FIRST, "QuotaGranted", "QuotaProjectNotFound").await;
-    world.project_way.set(Mode::Good);
-    world.ready(WEB, 1).await;
 }
 
 #[tokio::test(start_paused = true)]

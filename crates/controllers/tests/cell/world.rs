@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use compute_api::k8s::Namespace;
@@ -86,6 +87,8 @@ pub struct World {
     pub project_way: Arc<Way>,
     pub platform: Platform,
     pub runtime: Runtime,
+    /// How often a client for a project was made.
+    pub connects: Arc<AtomicUsize>,
     running: Option<Running>,
 }
 
@@ -168,6 +171,7 @@ impl World {
             hub_way: Way::new(),
             project_way: Way::new(),
             platform,
+            connects: Arc::default(),
             running: None,
         }
     }
@@ -187,8 +191,12 @@ impl World {
             false => Source::Hub { hub, cluster_name: CLUSTER.to_owned() },
         };
         let ledger = reach(&self.project_way, "project-shop");
+        let connects = self.connects.clone();
         let connect = move |project: &str| match project {
-            PROJECT => Ok(ledger.clone()),
+            PROJECT => {
+                connects.fetch_add(1, Ordering::SeqCst);
+                Ok(ledger.clone())
+            }
             other => Err(anyhow::anyhow!("no project {other}")),
         };
         let quota = match self.options.quota {
@@ -209,6 +217,24 @@ impl World {
         self.running = Some(Running { stop, ended });
     }
 
+    /// Whether quota is configured, from the next start on.
+    pub fn configure_quota(&mut self, quota: bool) {
+        self.options.quota = quota;
+    }
+
+    /// Makes one more plane, with the kinds of these groups, and gives a client straight to it.
+    pub async fn add_plane(&self, name: &str, groups: &[&str]) -> Client {
+        let plane = PlaneName::new(name).unwrap();
+        let template = self.server.template(&definitions(groups, false)).await.unwrap();
+        self.server.create_plane(plane.clone(), &template).await.unwrap();
+        Client::new(self.server.service(&plane, Identity::superuser("test")), "default")
+    }
+
+    /// A client to a plane on a way of its own, for one who may do anything.
+    pub fn reach(&self, way: &Arc<Way>, plane: &str) -> Client {
+        way.client(self.server.service(&PlaneName::new(plane).unwrap(), Identity::superuser("platform")))
+    }
+
     /// Stops the controllers, in order.
     pub async fn stop(&mut self) {
         let Running { stop, ended } = self.running.take().unwrap();
@@ -223,6 +249,17 @@ impl World {
         found.retain(|event| event.type_.as_deref() == Some("Warning"));
         found.retain(|event| event.involved_object.name.as_deref() == Some(about));
         found.into_iter().map(|event| (event.reason.unwrap(), event.message.unwrap())).collect()
+    }
+
+    /// Reasons of warnings in the cell about the object of this uid.
+    pub async fn warned_of(&self, uid: &Option<String>) -> Vec<String> {
+        let events: Api<Event> = Api::all(self.cell.clone());
+        let found = events.list(&ListParams::default()).await.unwrap().items.into_iter();
+        let about = found.filter(|event| event.involved_object.uid == *uid);
+        about
+            .filter(|event| event.type_.as_deref() == Some("Warning"))
+            .filter_map(|event| event.reason)
+            .collect()
     }
 
     /// Waits for a warning about an object.

@@ -1,7 +1,7 @@
-use compute_api::quota::{Allowance, AllowanceAmount, ClaimingResource, ConsumerType};
+use compute_api::quota::{Allowance, AllowanceAmount, ClaimingResource, ConsumerType, ResourceRequest};
 use proptest::prelude::*;
 
-use super::*;
+use super::{admission::Problem, tally::granted_parts, *};
 use crate::fixtures::{at, leaving, stored as stored_meta};
 
 const INSTANCES: &str = q::RESOURCE_INSTANCES;
@@ -47,6 +47,7 @@ struct Books {
     claims: Vec<ResourceClaim>,
     buckets: Vec<AllowanceBucket>,
     namespaces: Vec<String>,
+    core_is_away: bool,
 }
 
 impl Books {
@@ -61,23 +62,37 @@ impl Books {
     fn observed(&self) -> Observed<'_> {
         Observed {
             registrations: self.registrations.iter().collect(),
+            is_current: !self.core_is_away,
             grants: self.grants.iter().collect(),
-            claims: self.claims.iter().collect(),
             buckets: self.buckets.iter().collect(),
             namespaces: self.namespaces.iter().map(String::as_str).collect(),
         }
+    }
+
+    /// All claims, counted from the beginning.
+    fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        for claim in &self.claims {
+            let (namespace, name) = (meta::namespace(&claim.metadata), meta::name(&claim.metadata));
+            tally.update(namespace, name, Some(&Arc::new(claim.clone())));
+        }
+        tally
+    }
+
+    fn decide(&self, second: i64) -> Plan<'_> {
+        decide(&self.observed(), &self.tally(), "milo-system", at(second))
     }
 
     /// Does what the ledger decides, until it decides nothing more.
     fn settle(&mut self) {
         for pass in 0.. {
             let before = self.clone();
-            let plan = decide(&before.observed(), "milo-system", at(pass));
+            let plan = before.decide(pass);
             if plan == Plan::default() {
                 return;
             }
             assert!(pass < 5, "it does not settle: {plan:?}");
-            self.claims.retain(|one| !plan.collect.contains(&one));
+            self.claims.retain(|one| !plan.collect.iter().any(|gone| **gone == *one));
             for (grant, status) in plan.grants {
                 let found = self.grants.iter_mut().find(|one| one.metadata == grant.metadata).unwrap();
                 found.status = Some(status);
@@ -159,6 +174,24 @@ fn a_claim_that_makes_no_sense_is_refused_for_good() {
 }
 
 #[test]
+fn what_is_registered_is_known_or_nothing_is_refused() {
+    let mut books = Books::new(&[(INSTANCES, 1), (VCPUS, 5)]);
+    books.core_is_away = true;
+    books.claims = vec![
+        claim("a", &[(INSTANCES, 1), (VCPUS, 1)]),
+        claim("b", &[(INSTANCES, 1), (VCPUS, 1)]),
+        claim("c", &[("example.com/gpus", 1)]),
+    ];
+    books.settle();
+    assert_eq!(books.reason("a"), "QuotaAvailable");
+    assert!(books.claims[1..].iter().all(|claim| !is_decided(claim)));
+    assert_eq!((books.bucket(INSTANCES).allocated, books.bucket(VCPUS).allocated), (1, 1));
+    books.core_is_away = false;
+    books.settle();
+    assert_eq!((books.reason("b"), books.reason("c")), ("QuotaExceeded", "ValidationFailed"));
+}
+
+#[test]
 fn a_project_without_a_grant_has_a_budget_of_nothing() {
     let mut books = Books::new(&[]);
     books.claims = vec![claim("a", &[(INSTANCES, 1)])];
@@ -202,13 +235,12 @@ fn a_claim_whose_namespace_is_gone_is_collected_and_counts_until_then() {
     assert_eq!(books.bucket(INSTANCES).allocated, 1);
     books.namespaces.clear();
     let before = books.clone();
-    let observed = before.observed();
-    assert_eq!(decide(&observed, "milo-system", at(9)).collect.len(), 1);
+    assert_eq!(before.decide(9).collect.len(), 1);
     books.settle();
     assert_eq!((books.claims.len(), books.bucket(INSTANCES).allocated), (0, 0));
     // One that is on its way out by itself is waited for.
     let gone = Books { claims: vec![leaving(before.claims[0].clone())], ..before };
-    assert!(decide(&gone.observed(), "milo-system", at(9)).collect.is_empty());
+    assert!(gone.decide(9).collect.is_empty());
 }
 
 proptest! {
@@ -228,10 +260,7 @@ proptest! {
             let mut shuffled = books.clone();
             shuffled.claims.reverse();
             shuffled.grants.reverse();
-            prop_assert_eq!(
-                decide(&shuffled.observed(), "milo-system", at(0)),
-                decide(&books.observed(), "milo-system", at(0))
-            );
+            prop_assert_eq!(shuffled.decide(0), books.decide(0));
             books.settle();
             for resource in [INSTANCES, VCPUS] {
                 let project = ObjectReference::project("p");
@@ -249,5 +278,128 @@ proptest! {
                 prop_assert_eq!(bucket.available, bucket.limit - held);
             }
         }
+    }
+}
+
+#[test]
+fn a_claim_is_taken_only_if_it_fits_what_is_registered() {
+    let registered = [registration(INSTANCES), registration(VCPUS)];
+    let registered: Vec<_> = registered.iter().collect();
+    type Change = fn(&mut q::ResourceClaimSpec);
+    let check = |change: Change| {
+        let mut spec = claim("a", &[(INSTANCES, 1), (VCPUS, 1000)]).spec;
+        change(&mut spec);
+        admission::check(&spec, &registered).map(|consumer| consumer.name.clone())
+    };
+    assert_eq!(check(|_| {}), Ok("p".to_owned()));
+    let malformed: [(Change, &str); 5] = [
+        (|spec| spec.consumer_ref = None, "it names no consumer"),
+        (|spec| spec.resource_ref = None, "it names no resource"),
+        (|spec| spec.requests.clear(), "it asks for nothing"),
+        (
+            |spec| spec.requests[1].resource_type = INSTANCES.to_owned(),
+            "it asks for compute.datumapis.com/instances twice",
+        ),
+        (
+            |spec| spec.requests[0].amount = -1,
+            "it asks for less than nothing of compute.datumapis.com/instances",
+        ),
+    ];
+    for (change, why) in malformed {
+        assert_eq!(check(change), Err(Problem::Malformed(why.to_owned())));
+    }
+    let unfit: [(Change, &str); 4] = [
+        (
+            |spec| spec.requests[1].resource_type = "example.com/gpus".to_owned(),
+            "example.com/gpus is not registered",
+        ),
+        (
+            |spec| spec.consumer_ref.as_mut().unwrap().kind = "Organization".to_owned(),
+            "compute.datumapis.com/instances cannot be claimed by a Organization for a Project",
+        ),
+        (
+            |spec| spec.consumer_ref.as_mut().unwrap().api_group = None,
+            "compute.datumapis.com/instances cannot be claimed by a Project for a Project",
+        ),
+        (
+            |spec| spec.resource_ref.as_mut().unwrap().kind = "Pod".to_owned(),
+            "compute.datumapis.com/instances cannot be claimed by a Project for a Pod",
+        ),
+    ];
+    for (change, why) in unfit {
+        assert_eq!(check(change), Err(Problem::NotRegistered(why.to_owned())));
+    }
+}
+
+#[test]
+fn what_a_claim_asks_for_stays() {
+    let before = claim("a", &[(INSTANCES, 1)]).spec;
+    assert_eq!(admission::check_update(&before, &before), Ok(()));
+    let after = claim("a", &[(INSTANCES, 2)]).spec;
+    assert!(matches!(admission::check_update(&before, &after), Err(Problem::Malformed(_))));
+}
+
+/// A claim in one of the forms that it can have, or none.
+fn any_claim(name: &str, form: u8, amount: i64) -> Option<ResourceClaim> {
+    let mut claim = claim(name, &[(INSTANCES, amount), (VCPUS, amount * 10)]);
+    let answer =
+        |status, reason: &str| vec![crate::fixtures::condition(q::CONDITION_GRANTED, status, reason, "")];
+    let part = |resource: &str, status: &str| ResourceAllocation {
+        resource_type: resource.to_owned(),
+        status: status.to_owned(),
+        ..ResourceAllocation::default()
+    };
+    let status = claim.status.get_or_insert_default();
+    match form {
+        0 => return None,
+        1 => {}
+        2 => status.conditions = answer(Status::True, q::REASON_QUOTA_AVAILABLE),
+        3 => {
+            status.conditions = answer(Status::False, q::REASON_QUOTA_EXCEEDED);
+            status.allocations =
+                vec![part(INSTANCES, q::ALLOCATION_DENIED), part(VCPUS, q::ALLOCATION_GRANTED)];
+        }
+        4 => status.conditions = answer(Status::False, q::REASON_VALIDATION_FAILED),
+        5 => return Some(leaving(claim)),
+        _ => {
+            status.conditions = answer(Status::True, q::REASON_QUOTA_AVAILABLE);
+            claim.metadata.owner_references = Some(
+                ["kept", "gone"][..usize::from(form % 2) + 1]
+                    .iter()
+                    .map(|uid| compute_api::k8s::OwnerReference {
+                        api_version: "v1".to_owned(),
+                        kind: "Namespace".to_owned(),
+                        uid: (*uid).to_owned(),
+                        ..Default::default()
+                    })
+                    .collect(),
+            );
+        }
+    }
+    Some(claim)
+}
+
+proptest! {
+    #[test]
+    fn counting_what_changes_comes_to_the_same_as_counting_everything(
+        steps in proptest::collection::vec((0usize..6, 0u8..8, 0i64..i64::MAX / 10), 1..60),
+        seen in 0usize..60,
+    ) {
+        let mut books = Books::default();
+        let mut kept = Tally::default();
+        for (step, (n, form, amount)) in steps.into_iter().enumerate() {
+            let name = format!("c{n}");
+            let claim = any_claim(&name, form, amount % 1000 + if step == seen { i64::MAX / 20 } else { 0 });
+            books.claims.retain(|one| meta::name(&one.metadata) != name);
+            kept.update("default", &name, claim.clone().map(Arc::new).as_ref());
+            books.claims.extend(claim);
+            prop_assert_eq!(&kept, &books.tally());
+        }
+        prop_assert_eq!(kept.len(), books.claims.len());
+        for claim in &books.claims {
+            kept.update("default", meta::name(&claim.metadata), None);
+        }
+        prop_assert!(kept.is_empty());
+        prop_assert_eq!(kept, Tally::default());
     }
 }

@@ -34,29 +34,36 @@ pub(super) fn is_ours(object: &ObjectMeta) -> bool {
 }
 
 /// What to do about a request for access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grant {
-    /// Grant it.
-    Now,
-    /// Grant it later.
-    After(Duration),
-    /// Nothing: somebody has decided.
-    Nothing,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// What to say of `Ready`, if that is not what is said.
+    pub say: Option<Update>,
+    /// How long until there is more to say, if nothing happens before.
+    pub again: Option<Duration>,
 }
 
-/// What to do about a request for access that is granted some time after it was made.
-pub fn grant(request: &ServiceEntitlement, after: Duration, now: Timestamp) -> Grant {
+/// What to do about a request for access to a service, which is granted some time after it was made. `offered` says whether the catalog
+/// has the service. What somebody has decided stands.
+pub fn progress(request: &ServiceEntitlement, offered: bool, after: Duration, now: Timestamp) -> Progress {
     let conditions = request.status.as_ref().map_or(&[][..], |status| &status.conditions);
     let decided = conditions::status_of(conditions, milo::CONDITION_READY) != Status::Unknown;
     if decided || meta::is_being_deleted(&request.metadata) {
-        return Grant::Nothing;
+        return Progress::default();
     }
     let age = now.duration_since(meta::created(&request.metadata));
-    let age = Duration::try_from(age).unwrap_or_default();
-    match after.checked_sub(age) {
-        None | Some(Duration::ZERO) => Grant::Now,
-        Some(left) => Grant::After(left),
-    }
+    let left = after.saturating_sub(Duration::try_from(age).unwrap_or_default());
+    let say =
+        |status, reason: &str, message: &str| Update::new(milo::CONDITION_READY, status, reason, message);
+    let (update, again) = if !offered {
+        let service = &request.spec.service_ref.name;
+        (say(Status::Unknown, "ServiceNotFound", &format!("There is no service {service:?}")), None)
+    } else if left.is_zero() {
+        (say(Status::True, "Ready", "The service can be used"), None)
+    } else {
+        (say(Status::Unknown, "Activating", "The service is being activated"), Some(left))
+    };
+    let stored = conditions::find(conditions, milo::CONDITION_READY);
+    Progress { say: Some(update).filter(|update| !stored.is_some_and(|stored| says(stored, update))), again }
 }
 
 /// Whether a project with this request for access has it.
@@ -100,16 +107,14 @@ pub fn decide<'a>(
     locations: impl IntoIterator<Item = &'a Location>,
     held: impl IntoIterator<Item = &'a LocationBinding>,
 ) -> Vec<Step> {
-    let locations: BTreeMap<&str, &Location> = locations
-        .into_iter()
-        .filter(|location| supported_classes.contains(&location.spec.location_class_name))
-        .map(|location| (meta::name(&location.metadata), location))
-        .collect();
+    let locations: BTreeMap<&str, &Location> =
+        locations.into_iter().map(|location| (meta::name(&location.metadata), location)).collect();
     let held: BTreeMap<&str, &LocationBinding> =
         held.into_iter().map(|binding| (meta::name(&binding.metadata), binding)).collect();
     let mut steps = Vec::new();
     for (name, location) in &locations {
-        one(entitled, name, location, held.get(name).copied(), &mut steps);
+        let supported = supported_classes.contains(&location.spec.location_class_name);
+        one(Rights { entitled, supported }, name, location, held.get(name).copied(), &mut steps);
     }
     for (name, binding) in held {
         let going = meta::is_being_deleted(&binding.metadata);
@@ -121,8 +126,15 @@ pub fn decide<'a>(
     steps
 }
 
-fn one(
+/// What a project may have of a location, whatever the location's own state.
+#[derive(Clone, Copy)]
+struct Rights {
     entitled: bool,
+    supported: bool,
+}
+
+fn one(
+    rights: Rights,
     name: &str,
     location: &Location,
     held: Option<&LocationBinding>,
@@ -132,7 +144,7 @@ fn one(
         // One that is on its way out is made again when it is gone.
         !is_ours(&held.metadata) || meta::is_being_deleted(&held.metadata)
     });
-    if in_the_way || (held.is_none() && !entitled) {
+    if in_the_way || (held.is_none() && !(rights.entitled && rights.supported)) {
         return;
     }
     let spec = LocationBindingSpec {
@@ -146,7 +158,7 @@ fn one(
     if !held.is_some_and(same) {
         steps.push(Step::Apply { name: name.to_owned(), spec });
     }
-    let update = availability(entitled, name, location);
+    let update = availability(rights, name, location);
     let conditions = held.and_then(|held| held.status.as_ref()).map_or(&[][..], |status| &status.conditions);
     if !conditions::find(conditions, CONDITION_AVAILABLE).is_some_and(|condition| says(condition, &update)) {
         steps.push(Step::Say { name: name.to_owned(), update });
@@ -159,12 +171,17 @@ fn says(condition: &Condition, update: &Update) -> bool {
         && condition.message == update.message
 }
 
-fn availability(entitled: bool, name: &str, location: &Location) -> Update {
+fn availability(rights: Rights, name: &str, location: &Location) -> Update {
     let say =
         |status, reason: &str, message: String| Update::new(CONDITION_AVAILABLE, status, reason, message);
-    if !entitled {
+    if !rights.entitled {
         let message = "The project is not entitled to the compute service".to_owned();
         return say(Status::False, "NotEntitled", message);
+    }
+    if !rights.supported {
+        let class = &location.spec.location_class_name;
+        let message = format!("The compute service does not support locations of class {class:?}");
+        return say(Status::False, "LocationClassNotSupported", message);
     }
     if meta::is_being_deleted(&location.metadata) {
         return say(Status::False, "LocationTerminating", format!("Location {name} is being removed"));

@@ -1,7 +1,7 @@
 //! Cities are found in any spelling and in any order of input.
 
 use compute_api::{
-    conditions::Status,
+    conditions::{self, Status},
     labels::TOPOLOGY_CITY_CODE,
     milo::{ServiceEntitlement, ServiceEntitlementStatus},
     networking::{CONDITION_READY, LocationBindingSpec, LocationBindingStatus, LocationSpec, LocationStatus},
@@ -118,6 +118,11 @@ fn a_location_is_offered_by_three_rules() {
     );
     assert_eq!(Offered::of(&held).find("DFW"), Ok("DFW"));
     assert_eq!(available(&decide(false, &all, &held))[0], pair("a", "NotEntitled"));
+    // A class that the service does not support any more.
+    let unsupported = applied(&held, &offer::decide(true, &[], &all, &held));
+    assert_eq!(available(&unsupported)[0], pair("a", "LocationClassNotSupported"));
+    assert_eq!(unsupported.len(), 3, "what was never offered leaves no trace");
+    assert_eq!(available(&decide(true, &all, &unsupported))[0], pair("a", "Available"));
     let leaving_one = [leaving(ready.clone())];
     assert_eq!(available(&decide(true, &leaving_one, &held)), [pair("a", "LocationTerminating")]);
     assert_eq!(decide(true, &[], &held), []);
@@ -136,15 +141,29 @@ fn access_is_granted_once_and_in_time() {
     let mut request =
         ServiceEntitlement { metadata: stored("", "compute", "u"), ..ServiceEntitlement::default() };
     let wait = Duration::from_secs(10);
-    assert_eq!(offer::grant(&request, Duration::ZERO, at(0)), offer::Grant::Now);
-    assert_eq!(offer::grant(&request, wait, at(4)), offer::Grant::After(Duration::from_secs(6)));
-    assert_eq!(offer::grant(&request, wait, at(10)), offer::Grant::Now);
+    let progress = |request: &ServiceEntitlement, offered, second| {
+        let offer::Progress { say, again } = offer::progress(request, offered, wait, at(second));
+        (say.map(|say| (say.status, say.reason)), again.map(|again| again.as_secs()))
+    };
+    let said = |status, reason: &str| Some((status, reason.to_owned()));
+    assert_eq!(progress(&request, true, 4), (said(Status::Unknown, "Activating"), Some(6)));
+    assert_eq!(progress(&request, true, 10), (said(Status::True, "Ready"), None));
+    assert_eq!(progress(&request, false, 10), (said(Status::Unknown, "ServiceNotFound"), None));
+    let now = offer::progress(&request, true, Duration::ZERO, at(0));
+    assert_eq!(now.say.map(|say| say.status), Some(Status::True));
+    // Said once.
+    let mut told = request.clone();
+    let update = offer::progress(&request, true, wait, at(4)).say.unwrap();
+    conditions::set(&mut told.status.get_or_insert_default().conditions, update, at(4));
+    assert_eq!(progress(&told, true, 5), (None, Some(5)));
+    assert_eq!(progress(&told, true, 10), (said(Status::True, "Ready"), None));
+    assert_eq!(progress(&leaving(request.clone()), true, 10), (None, None));
     assert!(!offer::is_entitled(Some(&request)) && !offer::is_entitled(None));
     for (status, entitled) in [(Status::True, true), (Status::False, false)] {
         request.status = Some(ServiceEntitlementStatus {
             conditions: vec![condition(CONDITION_READY, status, "Reason", "")],
         });
-        assert_eq!(offer::grant(&request, wait, at(99)), offer::Grant::Nothing, "somebody has decided");
+        assert_eq!(progress(&request, true, 99), (None, None), "somebody has decided");
         assert_eq!(offer::is_entitled(Some(&request)), entitled);
     }
     request.status.as_mut().unwrap().conditions[0].status = "True".to_owned();

@@ -18,6 +18,9 @@ use crate::{federation::Upstream, meta};
 /// How long a claim that the ledger has looked at may stay undecided before that means that no budget covers it.
 const UNDECIDED_PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a claim stands that the ledger calls invalid: as long as the longest pause after a denial.
+const INVALID_PATIENCE: Duration = Duration::from_secs(300);
+
 /// Whose claim it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Claimant<'a> {
@@ -146,6 +149,22 @@ pub fn is_denied(claim: &ResourceClaim) -> bool {
 pub fn is_granted(claim: &ResourceClaim) -> bool {
     let conditions = claim.status.as_ref().map_or(&[][..], |status| &status.conditions);
     c::is_true(conditions, ledger::CONDITION_GRANTED)
+}
+
+/// Whether the ledger has given its last word on a claim: nothing that happens changes it.
+pub fn is_answered(claim: &ResourceClaim) -> bool {
+    crate::ledger::is_decided(claim)
+}
+
+/// Whether a claim that the ledger calls invalid has stood for so long that another is worth a try: what made it so may have been mended,
+/// and the ledger does not look at it again.
+pub fn is_given_up(claim: &ResourceClaim, now: Timestamp) -> bool {
+    let conditions = claim.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let invalid = c::find(conditions, ledger::CONDITION_GRANTED).is_some_and(|said| {
+        Status::of(said) == Status::False && said.reason == ledger::REASON_VALIDATION_FAILED
+    });
+    let age = meta::created(&claim.metadata).duration_until(now);
+    invalid && Duration::try_from(age).is_ok_and(|age| age >= INVALID_PATIENCE)
 }
 
 /// How long until a claim that the ledger has looked at, and not decided, means that no budget covers it. `None` if the ledger

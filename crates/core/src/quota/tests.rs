@@ -206,6 +206,7 @@ fn an_answer_stands_until_the_next() {
         (Status::True, c::QUOTA_AVAILABLE),
         (Status::False, c::QUOTA_EXCEEDED),
         (Status::Unknown, c::QUOTA_NO_BUDGET),
+        (Status::False, c::VALIDATION_FAILED),
     ] {
         let stored = stored_condition(c::QUOTA_GRANTED, status, reason, "said");
         for outcome in [Outcome::NotClaimed, Outcome::NotEvaluated, Outcome::PredecessorLeaving] {
@@ -217,6 +218,10 @@ fn an_answer_stands_until_the_next() {
     }
     let unsure = stored_condition(c::QUOTA_GRANTED, Status::Unknown, c::QUOTA_BACKEND_UNAVAILABLE, "");
     assert_eq!(condition(&Outcome::NotEvaluated, Some(&unsure)).reason, c::PENDING_EVALUATION);
+    // Who waits for its turn has asked nothing since.
+    assert_eq!(condition(&Outcome::NotClaimed, Some(&unsure)).reason, c::QUOTA_BACKEND_UNAVAILABLE);
+    let disabled = stored_condition(c::QUOTA_GRANTED, Status::True, c::QUOTA_DISABLED, "");
+    assert_eq!(condition(&Outcome::NotClaimed, Some(&disabled)).reason, c::PENDING_EVALUATION);
 }
 
 #[test]
@@ -333,7 +338,7 @@ proptest! {
 fn a_denial_is_told_from_what_is_undecided() {
     use compute_api::quota::{REASON_PENDING_EVALUATION, REASON_QUOTA_AVAILABLE, REASON_QUOTA_EXCEEDED};
 
-    use super::claim::{is_denied, is_granted, undecided_for};
+    use super::claim::{is_answered, is_denied, is_given_up, is_granted, undecided_for};
 
     assert!(is_denied(&answered(Status::False, REASON_QUOTA_EXCEEDED)));
     assert!(!is_denied(&answered(Status::False, REASON_PENDING_EVALUATION)));
@@ -347,4 +352,20 @@ fn a_denial_is_told_from_what_is_undecided() {
     assert_eq!(undecided_for(&undecided, at(90)), Some(Duration::from_secs(10)));
     assert_eq!(undecided_for(&undecided, at(110)), None);
     assert_eq!(undecided_for(&claim_of(&one()), at(103)), None);
+
+    for (status, reason, answered_) in [
+        (Status::True, REASON_QUOTA_AVAILABLE, true),
+        (Status::False, REASON_QUOTA_EXCEEDED, true),
+        (Status::False, "ValidationFailed", true),
+        (Status::False, REASON_PENDING_EVALUATION, false),
+        (Status::Unknown, "Whatever", false),
+    ] {
+        assert_eq!(is_answered(&answered(status, reason)), answered_, "{reason}");
+    }
+    assert!(!is_answered(&claim_of(&one())));
+    let invalid = answered(Status::False, "ValidationFailed");
+    assert!(
+        !is_given_up(&invalid, at(100)) && !is_given_up(&invalid, at(399)) && is_given_up(&invalid, at(400))
+    );
+    assert!(!is_given_up(&undecided, at(9999)));
 }

@@ -1,8 +1,8 @@
 //! Locations: offered to projects, and given to the cells that are in them.
 //!
-//! Locations are in core. A project that is entitled to the service has one LocationBinding for each that the service supports, which says
-//! whether it can be used (`offers`, by the rules of [`compute_core::location::offer`]); requests for access are granted after a
-//! while. A cell has a copy of the locations of its city (`cells`).
+//! Locations and the catalog of services are in core. A project that is entitled to the service has one LocationBinding for each location
+//! whose class the service supports, which says whether it can be used (`offers`, by the rules of [`compute_core::location::offer`]). Requests
+//! for access to a service of the catalog are granted after a while (`access`). A cell has a copy of the locations of its city (`cells`).
 //!
 //! # Guarantees
 //!
@@ -10,26 +10,28 @@
 //! - A pass over unchanged state makes no request.
 //! - A project or cell that does not answer delays no other.
 
+mod access;
 mod cells;
 mod offers;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use compute_api::milo::ServiceConfiguration;
 use compute_api::networking::Location;
-use compute_core::location::offer::DATUM_MANAGED;
 use compute_core::meta;
 use compute_runtime::queue::Limits;
 use compute_runtime::tasks::Tasks;
-use compute_runtime::{Backoff, Cache, Change, Plane, Planes};
+use compute_runtime::{Backoff, Change, Plane, Planes};
 use tokio_util::sync::CancellationToken;
 
+pub use self::access::{catalog, seed_core};
 use self::cells::Cells;
 use self::offers::Offers;
 
 /// What is needed for locations.
 pub struct Setup {
-    /// Where Locations are.
+    /// Where Locations and the catalog are.
     pub core: Plane,
     /// The planes of projects, as they come and go.
     pub projects: Planes,
@@ -42,8 +44,6 @@ pub struct Setup {
 /// By which rules locations are offered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// The classes of locations that the service supports.
-    pub supported_classes: Vec<String>,
     /// How long after it was made a request for access is granted.
     pub entitle_after: Duration,
     /// Whether a Location that nobody has judged is said to be Ready. Where nothing stands behind it, nothing can be wrong with it.
@@ -52,11 +52,7 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self {
-            supported_classes: vec![DATUM_MANAGED.to_owned()],
-            entitle_after: Duration::ZERO,
-            judge_locations: true,
-        }
+        Self { entitle_after: Duration::ZERO, judge_locations: true }
     }
 }
 
@@ -80,11 +76,11 @@ const LIMITS: Limits = Limits {
 const REQUEST: Duration = Duration::from_secs(5);
 
 async fn run(Setup { core, projects, cells, rules }: Setup, stop: CancellationToken) {
-    let locations: Cache<Location> = core.cache();
+    let (locations, catalog) = (core.cache::<Location>(), core.cache::<ServiceConfiguration>());
     let known = tokio::select! {
         biased;
         () = stop.cancelled() => return,
-        known = locations.synced() => known,
+        known = async { locations.synced().await?; catalog.synced().await } => known,
     };
     if known.is_err() {
         // Core is not served any more, which is not for us to mend.
@@ -92,7 +88,7 @@ async fn run(Setup { core, projects, cells, rules }: Setup, stop: CancellationTo
     }
     let rules = Arc::new(rules);
     tokio::join!(
-        Offers::run(locations.clone(), projects, rules.clone(), &stop),
+        Offers::run(offers::Core { locations: locations.clone(), catalog }, projects, rules.clone(), &stop),
         Cells::run(core, locations, cells, rules, &stop),
     );
 }

@@ -1,15 +1,14 @@
-//! Bindings of a project, and its requests for access. A key stands for all of a project: it has few of either.
+//! Bindings of a project. A key stands for all of a project, with its requests for access (`access`): it has few of either.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-use compute_api::conditions::{self, Status, Update};
+use compute_api::conditions;
 use compute_api::kube::api::PropagationPolicy;
 use compute_api::kube::{Api, Resource as _};
-use compute_api::milo::{self, COMPUTE_ENTITLEMENT, ServiceEntitlement};
+use compute_api::milo::{COMPUTE_ENTITLEMENT, ServiceConfiguration, ServiceEntitlement};
 use compute_api::networking::{CONDITION_AVAILABLE, Location, LocationBinding};
-use compute_core::location::offer::{self, Grant, MANAGED_BY, Step};
-use compute_core::meta;
+use compute_core::location::offer::{self, MANAGED_BY, Step};
 use compute_runtime::controller::{self, Error};
 use compute_runtime::engage::Listener;
 use compute_runtime::write::{self, Target, Writer};
@@ -22,19 +21,25 @@ use super::{LIMITS, REQUEST, Rules, matters};
 
 const NAME: &str = "locations";
 
+/// What there is to offer.
+pub(super) struct Core {
+    pub(super) locations: Cache<Location>,
+    pub(super) catalog: Cache<ServiceConfiguration>,
+}
+
 /// Offers locations to projects.
 pub(super) struct Offers {
-    locations: Cache<Location>,
+    pub(super) core: Core,
     projects: Mutex<BTreeMap<PlaneId, Arc<Project>>>,
-    rules: Arc<Rules>,
-    writer: Writer,
+    pub(super) rules: Arc<Rules>,
+    pub(super) writer: Writer,
     queue: Queue,
 }
 
 /// What is known of a project.
-struct Project {
-    plane: Plane,
-    entitlements: Cache<ServiceEntitlement>,
+pub(super) struct Project {
+    pub(super) plane: Plane,
+    pub(super) entitlements: Cache<ServiceEntitlement>,
     _subscriptions: [Subscription; 2],
     bindings: Mutex<Bindings>,
 }
@@ -53,55 +58,32 @@ enum Bindings {
 }
 
 impl Offers {
-    pub(super) async fn run(
-        locations: Cache<Location>,
-        projects: Planes,
-        rules: Arc<Rules>,
-        stop: &CancellationToken,
-    ) {
+    pub(super) async fn run(core: Core, projects: Planes, rules: Arc<Rules>, stop: &CancellationToken) {
         let queue = Queue::new(projects.runtime(), NAME, LIMITS);
+        let (locations, catalog) = (core.locations.clone(), core.catalog.clone());
         let offers = Arc::new(Self {
-            locations: locations.clone(),
+            core,
             projects: Mutex::default(),
             rules,
             writer: Writer::new(NAME).with_timeout(REQUEST),
             queue: queue.clone(),
         });
         let all = Arc::downgrade(&offers);
-        let _subscription = queue.watch(&locations, move |change| {
+        let _locations = queue.watch(&locations, move |change| {
             let all = if matters(change) { all.upgrade() } else { None };
-            all.map(|all| all.projects.lock().keys().map(key).collect::<Vec<_>>()).unwrap_or_default()
+            all.map(|all| all.keys()).unwrap_or_default()
         });
+        // It hardly ever changes.
+        let all = Arc::downgrade(&offers);
+        let _catalog =
+            queue.watch(&catalog, move |_| all.upgrade().map(|all| all.keys()).unwrap_or_default());
         projects.listen(Arc::new(Engaged(Arc::downgrade(&offers))));
         controller::run(offers, queue, stop.cancelled()).await;
     }
 
-    /// Grants requests for access; when the next one is due.
-    async fn grant(&self, project: &Project) -> Result<Next, Error> {
-        let now = project.plane.runtime().clock().now();
-        let mut next = None;
-        for request in project.entitlements.list() {
-            match offer::grant(&request, self.rules.entitle_after, now) {
-                Grant::Nothing => {}
-                Grant::After(wait) => next = Some(next.map_or(wait, |next| wait.min(next))),
-                Grant::Now => {
-                    let update =
-                        Update::new(milo::CONDITION_READY, Status::True, "Ready", "The service can be used")
-                            .of_generation(request.metadata.generation);
-                    let held = request.status.as_ref().map_or(&[][..], |status| &status.conditions);
-                    let held = conditions::find(held, milo::CONDITION_READY);
-                    let fields = json!({
-                        "apiVersion": ServiceEntitlement::api_version(&()), "kind": ServiceEntitlement::kind(&()),
-                        "metadata": { "uid": request.metadata.uid },
-                        "status": { "conditions": [conditions::next(held, update, now)] },
-                    });
-                    let api: Api<ServiceEntitlement> = Api::all(project.plane.client().clone());
-                    let name = meta::name(&request.metadata);
-                    gone_is_fine(self.writer.apply_status(&api, name, &fields).await)?;
-                }
-            }
-        }
-        Ok(next.map_or(Next::Done, Next::After))
+    /// The keys of all projects.
+    fn keys(&self) -> Vec<Key> {
+        self.projects.lock().keys().map(key).collect()
     }
 
     /// The bindings of a project, if they matter and are known.
@@ -151,7 +133,7 @@ impl Offers {
                 gone_is_fine(self.writer.apply_status(&api, &name, &fields).await)
             }
             // A location that cannot be read is still there.
-            Step::Delete { name, .. } if self.locations.is_unreadable("", &name) => Ok(()),
+            Step::Delete { name, .. } if self.core.locations.is_unreadable("", &name) => Ok(()),
             Step::Delete { name, uid } => {
                 let target = Target { name, uid, resource_version: None };
                 gone_is_fine(self.writer.delete(&api, &target, PropagationPolicy::Background).await)
@@ -222,10 +204,11 @@ impl Reconciler for Offers {
         }
         let entitled = offer::is_entitled(project.entitlements.get("", COMPUTE_ENTITLEMENT).as_deref());
         let Some(held) = self.bindings(&project, entitled) else { return Ok(next) };
-        let (locations, bindings) = (self.locations.list(), held.list());
+        let Some(supported_classes) = self.supported_classes() else { return Ok(next) };
+        let (locations, bindings) = (self.core.locations.list(), held.list());
         let steps = offer::decide(
             entitled,
-            &self.rules.supported_classes,
+            &supported_classes,
             locations.iter().map(|location| &**location),
             bindings.iter().map(|binding| &**binding),
         );

@@ -1,11 +1,18 @@
-//! What the ledger holds of one project: the watch of its claims, and of the rest while there is a need.
+//! What the ledger holds of one project: its claims, watched and counted, and the rest while there is a need.
+//!
+//! # Guarantees
+//!
+//! Claims are counted as they change, those that this ledger has answered included: what a pass costs does not grow with the claims that
+//! there are. One that cannot be read any more counts as it did last.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use compute_api::k8s::{Namespace, PartialObjectMeta, ResourceExt as _};
 use compute_api::quota::{AllowanceBucket, ResourceClaim, ResourceGrant};
-use compute_runtime::cache::Object;
+use compute_core::ledger::Tally;
+use compute_runtime::cache::{Object, ObjectName};
 use compute_runtime::{Cache, OwnWrites, Plane, PlaneId, Queue, Subscription};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -20,10 +27,15 @@ pub(super) const LINGER: Duration = Duration::from_secs(30);
 pub(super) struct Book {
     pub(super) plane: Plane,
     pub(super) claims: OwnWrites<ResourceClaim>,
+    tally: Mutex<Tally>,
+    /// Claims that are not counted as they are.
+    uncounted: Uncounted,
     queue: Queue,
     accounts: Mutex<State>,
     _wakes: [Subscription; 2],
 }
+
+type Uncounted = Arc<Mutex<BTreeSet<ObjectName>>>;
 
 enum State {
     /// It was never looked at.
@@ -47,11 +59,19 @@ pub(super) struct Accounts {
 
 impl Book {
     pub(super) fn new(plane: &Plane, queue: &Queue) -> Self {
-        let claims = plane.cache::<ResourceClaim>();
+        let uncounted = Uncounted::default();
+        // What we have written is forgotten before what is shown instead is counted.
+        let claims = OwnWrites::new(plane.cache::<ResourceClaim>());
+        let marks = uncounted.clone();
+        let wakes = wakes(claims.cache(), plane.id(), queue, move |name| {
+            marks.lock().insert(name.clone());
+        });
         Self {
             plane: plane.clone(),
-            _wakes: wakes(&claims, plane.id(), queue),
-            claims: OwnWrites::new(claims),
+            claims,
+            tally: Mutex::default(),
+            uncounted,
+            _wakes: wakes,
             queue: queue.clone(),
             accounts: Mutex::new(State::New),
         }
@@ -59,6 +79,36 @@ impl Book {
 
     pub(super) fn id(&self) -> &PlaneId {
         self.plane.id()
+    }
+
+    /// A claim is about to be answered.
+    pub(super) fn mark(&self, claim: ObjectName) {
+        self.uncounted.lock().insert(claim);
+    }
+
+    /// Counts what has changed, and hands over what is counted. Whether something of it is not shown yet: that has to be looked at
+    /// again, though nothing may tell.
+    pub(super) fn count<T>(&self, read: impl FnOnce(&Tally) -> T) -> (T, bool) {
+        let changed = std::mem::take(&mut *self.uncounted.lock());
+        let mut tally = self.tally.lock();
+        let mut not_shown = Vec::new();
+        for name in changed {
+            let known = self.claims.get(&name.namespace, &name.name);
+            let shown = self.claims.cache().get(&name.namespace, &name.name);
+            let version = |claim: &Option<Arc<ResourceClaim>>| {
+                claim.as_ref().map(|claim| (claim.uid(), claim.resource_version()))
+            };
+            let is_shown = version(&known) == version(&shown);
+            if known.is_some() || !self.claims.cache().is_unreadable(&name.namespace, &name.name) {
+                tally.update(&name.namespace, &name.name, known.as_ref());
+            }
+            if !is_shown {
+                not_shown.push(name);
+            }
+        }
+        let is_behind = !not_shown.is_empty();
+        self.uncounted.lock().extend(not_shown);
+        (read(&tally), is_behind)
     }
 
     /// Whether anything depends on what is registered.
@@ -97,9 +147,9 @@ impl Accounts {
     fn new(plane: &Plane, queue: &Queue) -> Self {
         let (grants, buckets) = (plane.cache::<ResourceGrant>(), plane.cache::<AllowanceBucket>());
         let namespaces = plane.cache::<PartialObjectMeta<Namespace>>();
-        let mut all = Vec::from(wakes(&grants, plane.id(), queue));
-        all.extend(wakes(&buckets, plane.id(), queue));
-        all.extend(wakes(&namespaces, plane.id(), queue));
+        let mut all = Vec::from(wakes(&grants, plane.id(), queue, |_| {}));
+        all.extend(wakes(&buckets, plane.id(), queue, |_| {}));
+        all.extend(wakes(&namespaces, plane.id(), queue, |_| {}));
         Self { grants: OwnWrites::new(grants), buckets: OwnWrites::new(buckets), namespaces, _wakes: all }
     }
 
@@ -116,10 +166,18 @@ impl Accounts {
     }
 }
 
-/// Makes a project due when anything in a cache changes, and when it is first known.
-fn wakes<K: Object>(cache: &Cache<K>, plane: &PlaneId, queue: &Queue) -> [Subscription; 2] {
+/// Makes a project due when anything in a cache changes, after that was noted, and when it is first known.
+fn wakes<K: Object>(
+    cache: &Cache<K>,
+    plane: &PlaneId,
+    queue: &Queue,
+    note: impl Fn(&ObjectName) + Send + Sync + 'static,
+) -> [Subscription; 2] {
     let due = key(plane);
-    let changes = queue.watch(cache, move |_| Some(due.clone()));
+    let changes = queue.watch(cache, move |change| {
+        note(&change.name);
+        Some(due.clone())
+    });
     let (due, queue) = (key(plane), queue.clone());
     [changes, cache.on_connect(move |_| queue.add(due.clone()))]
 }

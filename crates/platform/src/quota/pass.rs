@@ -2,13 +2,17 @@
 //! [`Plan`].
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use compute_api::k8s::{Namespace, ObjectMeta};
-use compute_api::quota::{AllowanceBucket, ResourceClaim, ResourceClaimStatus, ResourceGrant};
+use compute_api::quota::{
+    AllowanceBucket, ResourceClaim, ResourceClaimStatus, ResourceGrant, ResourceRegistration,
+};
 use compute_core::ledger::{self, Observed, Plan};
 use compute_core::meta;
 use compute_runtime::cache::ObjectName;
 use compute_runtime::controller::Error;
+use compute_runtime::own_writes::BELIEVED;
 use compute_runtime::write::{self, Target};
 use compute_runtime::{Key, Next, Reconciler};
 use futures::{StreamExt as _, stream};
@@ -38,7 +42,7 @@ impl Reconciler for Ledger {
             return Ok(Next::Done);
         }
         match self.keep(&book, &accounts).await {
-            Ok(()) => Ok(rest.map_or(Next::Done, Next::After)),
+            Ok(again) => Ok([rest, again].into_iter().flatten().min().map_or(Next::Done, Next::After)),
             Err(error) => error.into_next(),
         }
     }
@@ -46,9 +50,9 @@ impl Reconciler for Ledger {
 
 /// What a plan is made from, held while it is carried out.
 struct Known {
-    registrations: Vec<Arc<compute_api::quota::ResourceRegistration>>,
+    registrations: Vec<Arc<ResourceRegistration>>,
+    is_current: bool,
     grants: Vec<Arc<ResourceGrant>>,
-    claims: Vec<Arc<ResourceClaim>>,
     buckets: Vec<Arc<AllowanceBucket>>,
     namespaces: Vec<String>,
 }
@@ -57,8 +61,8 @@ impl Known {
     fn observed(&self) -> Observed<'_> {
         Observed {
             registrations: self.registrations.iter().map(|one| &**one).collect(),
+            is_current: self.is_current,
             grants: self.grants.iter().map(|one| &**one).collect(),
-            claims: self.claims.iter().map(|one| &**one).collect(),
             buckets: self.buckets.iter().map(|one| &**one).collect(),
             namespaces: self.namespaces.iter().map(String::as_str).collect(),
         }
@@ -66,25 +70,29 @@ impl Known {
 }
 
 impl Ledger {
-    async fn keep(&self, book: &Book, accounts: &Accounts) -> write::Result<()> {
+    /// One pass; how long until the next, if nothing happens before.
+    async fn keep(&self, book: &Book, accounts: &Accounts) -> write::Result<Option<Duration>> {
         // What became of answers that were sent and not acknowledged.
         book.claims.make_sure(&self.writer, book.plane.client()).await?;
         let now = self.queue.runtime().clock().now();
-        let mut known = self.known(book, accounts);
-        let missing = ledger::decide(&known.observed(), NAMESPACE, now).create;
+        let mut known = self.known(accounts);
+        let (missing, _) =
+            book.count(|tally| ledger::decide(&known.observed(), tally, NAMESPACE, now).create);
         if !missing.is_empty() {
             self.create_buckets(book, accounts, &missing).await?;
-            known = self.known(book, accounts);
+            known = self.known(accounts);
         }
-        let plan = ledger::decide(&known.observed(), NAMESPACE, now);
-        self.carry_out(book, accounts, plan).await
+        let observed = known.observed();
+        let (plan, is_behind) = book.count(|tally| ledger::decide(&observed, tally, NAMESPACE, now));
+        self.carry_out(book, accounts, plan).await?;
+        Ok(is_behind.then_some(BELIEVED))
     }
 
-    fn known(&self, book: &Book, accounts: &Accounts) -> Known {
+    fn known(&self, accounts: &Accounts) -> Known {
         Known {
             registrations: self.registrations.list(),
+            is_current: self.registrations.is_connected(),
             grants: accounts.grants.list(),
-            claims: book.claims.list(),
             buckets: accounts.buckets.list(),
             namespaces: accounts.namespaces(),
         }
@@ -117,8 +125,8 @@ impl Ledger {
     async fn carry_out(&self, book: &Book, accounts: &Accounts, plan: Plan<'_>) -> write::Result<()> {
         let client = book.plane.client();
         for claim in plan.collect {
-            let Some(target) = Target::of(claim) else { continue };
-            if !self.is_abandoned(book, claim).await? {
+            let Some(target) = Target::of(&*claim) else { continue };
+            if !self.is_abandoned(book, &claim).await? {
                 continue;
             }
             tracing::info!(project = %book.id(), claim = %target.name, "collected a claim whose owner is gone");
@@ -140,11 +148,7 @@ impl Ledger {
             let written = status::apply(&self.writer, &api, bucket, &wanted, Onto::Any).await?;
             accounts.buckets.wrote(written);
         }
-        // A refusal is final, and what is registered meanwhile would not be seen.
-        match self.registrations.is_connected() {
-            true => self.answer(book, plan.refused).await,
-            false => Ok(()),
-        }
+        self.answer(book, plan.refused).await
     }
 
     /// Whether the server has none of the namespaces that a claim was made for, whatever the cache shows: what is taken from an instance
@@ -164,7 +168,7 @@ impl Ledger {
     async fn answer(
         &self,
         book: &Book,
-        answers: Vec<(&ResourceClaim, ResourceClaimStatus)>,
+        answers: Vec<(Arc<ResourceClaim>, ResourceClaimStatus)>,
     ) -> write::Result<()> {
         let writes: Vec<_> =
             answers.iter().map(|(claim, wanted)| self.answer_one(book, claim, wanted)).collect();
@@ -181,6 +185,8 @@ impl Ledger {
         let api: Api<ResourceClaim> =
             Api::namespaced(book.plane.client().clone(), meta::namespace(&claim.metadata));
         let write = status::apply(&self.writer, &api, claim, wanted, Onto::AsSeen);
+        // Whatever comes of it.
+        book.mark(ObjectName::of(claim));
         match book.claims.write(ObjectName::of(claim), write).await {
             // One that is gone asks for nothing.
             Ok(_) | Err(write::Error::NotFound(_)) => Ok(()),

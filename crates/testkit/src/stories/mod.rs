@@ -6,6 +6,7 @@ pub mod federation;
 pub mod identity;
 pub mod outage;
 pub mod placement;
+pub mod quota;
 pub mod rollout;
 pub mod scale;
 
@@ -23,6 +24,7 @@ macro_rules! for_each_story {
         $tell!(placement, city_added_and_removed);
         $tell!(placement, binding_goes_away);
         $tell!(placement, city_that_is_not_offered);
+        $tell!(quota, used_up_and_freed);
         $tell!(scale, up_and_down_by_ordinal);
         $tell!(scale, to_zero_and_back);
         $tell!(scale, one_city_by_its_own_scale);

@@ -6,7 +6,7 @@
 //!
 //! # Guarantees
 //!
-//! - A pass over unchanged state makes no request, but for an instance that waits for quota without a watch.
+//! - A pass over unchanged state makes no request, but for an instance that waits for quota, and for one look an hour at a project's claims.
 //! - Conditions are written before a gate goes, and before a failure is returned.
 //! - Nothing here waits for the hub, or for another project's ledger.
 

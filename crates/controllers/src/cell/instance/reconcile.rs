@@ -8,7 +8,8 @@ use compute_api::compute::{Instance, WorkloadDeployment, gates};
 use compute_api::conditions::{self as c, Status};
 use compute_api::finalizers;
 use compute_core::instance_conditions::Facts;
-use compute_core::{meta, quota};
+use compute_core::meta;
+use compute_core::quota::{self, pace};
 use compute_runtime::controller::Error;
 use compute_runtime::write::{Part, Result as WriteResult};
 use compute_runtime::{Key, Next, Reconciler};
@@ -107,19 +108,27 @@ impl Instances {
         };
         let data_is_there = facts.data.as_ref().is_none_or(|data| data.status == Status::True);
         self.warn_of_quota(key, &instance, &answer.outcome);
-        let again = next(answer.again);
-        let Some(instance) = self.say(key, instance, facts).await? else { return Ok(again) };
+        // Who loses a race looks again soon, though the watch should tell before that.
+        let retry = self.recheck(&instance);
+        let Some(instance) = self.say(key, instance, facts).await? else { return Ok(Next::After(retry)) };
         let mut opening = Some(instance);
         if let Some(instance) = opening.take_if(|instance| quota::gate_may_go(instance, &answer.outcome)) {
             opening = self.open_gate(key, instance, gates::QUOTA).await?;
         }
-        if data_is_there && let Some(instance) = opening {
-            self.open_gate(key, instance, gates::REFERENCED_DATA).await?;
+        if let Some(instance) = opening.take_if(|_| data_is_there) {
+            opening = self.open_gate(key, instance, gates::REFERENCED_DATA).await?;
         }
-        match answer.error {
-            Some(error) => Err(error),
-            None => Ok(again),
+        match (answer.error, opening) {
+            (Some(error), _) => Err(error),
+            (None, None) => Ok(Next::After(retry)),
+            (None, Some(_)) => Ok(answer.again.map_or(Next::Done, Next::After)),
         }
+    }
+
+    /// How long until an instance of its age is looked at again.
+    fn recheck(&self, instance: &Instance) -> Duration {
+        let age = meta::created(&instance.metadata).duration_until(self.cell.plane.runtime().clock().now());
+        pace::recheck(Duration::try_from(age).unwrap_or_default())
     }
 
     /// Takes a gate out of an instance, if it is there. `None` if the instance has changed meanwhile and comes again.
@@ -136,8 +145,4 @@ impl Instances {
         let removed = self.writer.remove_entry(&self.api(key), &*instance, Part::Main, list, entry).await;
         self.written(key, instance, removed).with_context(|| format!("opening gate {gate}"))
     }
-}
-
-fn next(again: Option<Duration>) -> Next {
-    again.map_or(Next::Done, Next::After)
 }

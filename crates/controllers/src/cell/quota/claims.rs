@@ -9,7 +9,7 @@ use compute_runtime::write::{Error, Outage, Result, Target, Writer};
 use kube::Api;
 use kube::api::{ListParams, PropagationPolicy};
 
-use super::projects::Project;
+use super::project::Project;
 
 /// How long a ledger may take: a pass makes a few of these requests at most.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);

@@ -16,7 +16,14 @@ use tokio::time::Instant;
 
 use super::Ledger;
 use super::namespaces::Stands;
-use super::projects::{Project, Seen};
+use super::project::{Project, Seen};
+
+/// How long a granted claim is believed to be there if nobody of its project waits, and so nobody would see it go. One that has disappeared
+/// is made again within this time and a little more; looking costs a project one list.
+const UNSEEN: Duration = Duration::from_secs(3600);
+
+/// How long until it is tried again to look.
+const LOOK_AGAIN: Duration = Duration::from_secs(300);
 
 /// How asking ended.
 pub(in crate::cell) struct Answer {
@@ -55,7 +62,7 @@ impl Ledger {
     pub(super) async fn evaluate(&self, key: &Key, instance: &Instance) -> Answer {
         if is_settled(instance) && !self.projects.has_lost(key) {
             self.projects.settled(key);
-            return Answer::new(Outcome::Granted);
+            return Answer::new(Outcome::Granted).after(self.look_for_claim(key).await);
         }
         let mut answer = self.ask(key, instance).await;
         if answer.outcome == Outcome::Granted {
@@ -73,6 +80,21 @@ impl Ledger {
         }
         tracing::debug!(%key, outcome = ?answer.outcome, again = ?answer.again, "quota was asked for");
         answer
+    }
+
+    /// Looks now and then whether the claims of a project are still there. When to come again.
+    async fn look_for_claim(&self, key: &Key) -> Duration {
+        let unseen = self.projects.unseen_for(key);
+        if let Some(left) = UNSEEN.checked_sub(unseen).filter(|left| !left.is_zero()) {
+            // One of a project comes first, and has looked for the others when they come.
+            return left + UNSEEN.mul_f64(self.chance() / 10.0);
+        }
+        if let Ok(Stands::For(upstream)) = self.namespaces.upstream(&key.namespace).await
+            && let Ok(project) = self.projects.join(&upstream, key)
+        {
+            project.audit(key);
+        }
+        LOOK_AGAIN
     }
 
     async fn ask(&self, key: &Key, instance: &Instance) -> Answer {
@@ -130,10 +152,13 @@ impl Ledger {
         let Ask { key, instance, upstream, project } = ask;
         let name = names::claim_name(meta::name(&instance.metadata));
         let uid = meta::uid(&instance.metadata);
-        match project.seen(key, &upstream.namespace, &name, uid) {
+        // People watch new ones closely, and so does the watch; with older ones it is worth a request to be sure.
+        let (closely, pause) = (pace::recheck(Duration::ZERO), self.recheck(instance));
+        let patience = (pause > closely).then_some(pause);
+        match project.seen(key, (&upstream.namespace, &name), uid, patience) {
             Seen::Claim(claim) => return self.judge(ask, &claim).await,
             Seen::Made => match self.claims.get(project, &upstream.namespace, &name).await {
-                Ok(Some(claim)) => return self.judge(ask, &claim).await,
+                Ok(Some(claim)) => return self.judge_found(ask, claim).await,
                 Ok(None) => project.unmade(key),
                 Err(failure) => return Answer::new(claim::failed(&failure)),
             },
@@ -163,12 +188,19 @@ impl Ledger {
                 self.judge(ask, &made).await
             }
             Ok(None) => match self.claims.get(project, &upstream.namespace, name).await {
-                Ok(Some(claim)) => self.judge(ask, &claim).await,
+                Ok(Some(claim)) => self.judge_found(ask, claim).await,
                 Ok(None) => Answer::new(Outcome::NotClaimed),
                 Err(failure) => Answer::new(claim::failed(&failure)),
             },
             Err(failure) => Answer::new(claim::failed(&failure)),
         }
+    }
+
+    /// What a claim means that was asked for.
+    async fn judge_found(&self, ask: &Ask<'_>, found: ResourceClaim) -> Answer {
+        let found = Arc::new(found);
+        ask.project.made(ask.key, found.clone());
+        self.judge(ask, &found).await
     }
 
     /// What a claim of the instance's name means.
@@ -181,6 +213,8 @@ impl Ledger {
         };
         match claim::read(held, claimant, Some(size), [], now) {
             Found::Own(_) if claim::is_denied(held) => self.denied(ask, claimant, held).await,
+            // The ledger does not look at it again.
+            Found::Own(outcome) if claim::is_given_up(held, now) => self.displace(ask, held, outcome).await,
             Found::Own(outcome) => {
                 if outcome == Outcome::Granted {
                     project.leave_line(key);

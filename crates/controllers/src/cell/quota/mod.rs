@@ -1,15 +1,18 @@
 //! Quota of a cell's instances: claims in the planes of their projects.
 //!
 //! [`evaluate`] asks the ledger for one instance and says how that ended; [`release`] gives back what an instance took. [`namespaces`]
-//! knows which project a namespace of the cell stands for, [`projects`] holds what is known of each project (its client, its claims
-//! while somebody waits, and [`line`], the denied who wait for another turn), [`claims`] makes the requests, [`metrics`] counts.
+//! knows which project a namespace of the cell stands for, [`projects`] which instance is of which; [`project`] holds what is known of one
+//! (its client, its claims while somebody waits, and [`line`], the denied who wait for another turn), [`claims`] makes the requests,
+//! [`metrics`] counts.
 //!
 //! # Guarantees
 //!
-//! - No request about an instance whose claim is granted and whose gate is gone.
+//! - No request about an instance whose claim is granted and whose gate is gone, but for one look an hour at all claims of its project.
 //! - A ledger that hangs costs one pass of its own namespace at a time, each request at most [`claims::TIMEOUT`], and only one request now
 //!   and then: the others are answered without it.
-//! - A granted claim that disappears is made again, as far as it is noticed ([`projects`]); the instance's condition stays.
+//! - A granted claim that disappears is made again: at once while somebody of the project waits, else within about an hour. The
+//!   instance's condition stays.
+//! - An answer that the watch loses is found by asking: once a minute old, an instance that waits does not rely on the watch alone.
 //! - A project's client lives from the first instance that needs it to the last; its claims are watched only while one waits.
 //! - Nothing is deleted but claims of this cell, each by its uid.
 
@@ -18,6 +21,7 @@ mod evaluate;
 mod line;
 mod metrics;
 mod namespaces;
+mod project;
 mod projects;
 mod release;
 

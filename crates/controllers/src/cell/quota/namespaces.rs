@@ -87,6 +87,15 @@ impl Namespaces {
         Ok(Stands::For(upstream))
     }
 
+    /// Any read of the cell's own server, within the same time.
+    ///
+    /// # Errors
+    ///
+    /// If it does not answer.
+    pub(super) async fn read<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T> {
+        self.reads.request(request).await
+    }
+
     /// Whether a namespace is on its way out, as the server says now.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use kube::Api;
 
 use super::Ledger;
 use super::namespaces::Stands;
-use super::projects::Project;
+use super::project::Project;
 
 /// How it ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Ledger {
     pub(super) async fn is_still_there(&self, instance: &Instance) -> Result<bool, Error> {
         let api: Api<Instance> =
             Api::namespaced(self.cell.client().clone(), meta::namespace(&instance.metadata));
-        let found = api.get_metadata_opt(meta::name(&instance.metadata)).await?;
+        let found = self.namespaces.read(api.get_metadata_opt(meta::name(&instance.metadata))).await?;
         Ok(found.is_some_and(|found| found.metadata.uid == instance.metadata.uid))
     }
 
@@ -86,7 +86,7 @@ impl Ledger {
 
 /// The instance waits for nothing any more, and what it may have given back is for the others.
 fn done(key: &Key, project: &Project, gave_back: bool) -> Released {
-    project.settled(key);
+    project.forget(key);
     project.leave_line(key);
     if gave_back {
         project.released();
