@@ -11,7 +11,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use compute_api::{
-    conditions::{self, Status, Update},
+    conditions::{self, Status, Update, platform},
     k8s::{Condition, ObjectMeta, Timestamp},
     milo::{self, ServiceEntitlement},
     networking::{
@@ -163,15 +163,15 @@ fn availability(entitled: bool, name: &str, location: &Location) -> Update {
     let say =
         |status, reason: &str, message: String| Update::new(CONDITION_AVAILABLE, status, reason, message);
     if !entitled {
-        let message = "The project is not entitled to the compute service".to_owned();
-        return say(Status::False, "NotEntitled", message);
+        let message = "The project is not entitled to the compute service; ask for access to it".to_owned();
+        return say(Status::False, platform::NOT_ENTITLED, message);
     }
     if meta::is_being_deleted(&location.metadata) {
-        return say(Status::False, "LocationTerminating", format!("Location {name} is being removed"));
+        return say(Status::False, platform::LOCATION_TERMINATING, format!("Location {name} is being removed"));
     }
     let conditions = location.status.as_ref().map_or(&[][..], |status| &status.conditions);
     if conditions::is_true(conditions, CONDITION_READY) {
-        return say(Status::True, "Available", format!("Location {name} is available to this project"));
+        return say(Status::True, conditions::INSTANCE_AVAILABLE, format!("Location {name} is available to this project"));
     }
     let said = conditions::find(conditions, CONDITION_READY).map_or("", |ready| &ready.message);
     let message = if said.is_empty() {
@@ -179,5 +179,5 @@ fn availability(entitled: bool, name: &str, location: &Location) -> Update {
     } else {
         format!("Location {name} is not ready: {said}")
     };
-    say(Status::False, "LocationNotReady", message)
+    say(Status::False, platform::LOCATION_NOT_READY, message)
 }

@@ -2,16 +2,18 @@
 //!
 //! Locations are in core. A project that is entitled to the service has one LocationBinding for each that the service supports, which says
 //! whether it can be used (`offers`, by the rules of [`compute_core::location::offer`]); requests for access are granted after a
-//! while. A cell has a copy of the locations of its city (`cells`).
+//! while. A cell has a copy of the locations of its city (`cells`), each with addresses of its own (`register`).
 //!
 //! # Guarantees
 //!
 //! - A project costs one watch (its ServiceEntitlements), and a second (its LocationBindings) only while it is entitled or has bindings.
 //! - A pass over unchanged state makes no request.
+//! - No two locations have an address in common, so that subnets of one network never overlap, wherever they are.
 //! - A project or cell that does not answer delays no other.
 
 mod cells;
 mod offers;
+mod register;
 
 use std::sync::Arc;
 use std::time::Duration;
