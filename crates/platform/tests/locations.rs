@@ -271,9 +271,13 @@ async fn an_idle_project_holds_few_watches_and_a_second_look_asks_for_nothing() 
     world.location("iad", "IAD", "datum-managed").await;
     world.has("a", &["dfw True Available", "iad True Available"]).await;
     world.in_cell("cell-iad", &["iad"]).await;
+    let is_register = |line: &String| line.contains("/location-addresses");
     let asked = |faults: &Faults| {
-        faults.requests().into_iter().filter(|line| !line.contains("/iad")).collect::<Vec<_>>()
+        let all = faults.requests().into_iter();
+        all.filter(|line| !line.contains("/iad") && !is_register(line)).collect::<Vec<_>>()
     };
+    // Once for what is there, and once more for what is new, which is written down.
+    assert_eq!(world.core_faults.requests().iter().filter(|line| is_register(line)).count(), 3);
     for faults in &faults {
         assert_eq!(asked(faults), Vec::<String>::new());
     }

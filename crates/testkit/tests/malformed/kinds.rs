@@ -23,6 +23,14 @@ pub struct Kind {
     pub sample: Value,
 }
 
+impl Kind {
+    /// What an object of the kind is called: some are copied to other planes, or have something made for them there under their name.
+    pub fn name_of(&self, bad: &str) -> String {
+        let plane = plane(&self.place, "project");
+        format!("{bad}-{plane}-{}", self.resource.kind.to_lowercase())
+    }
+}
+
 /// What the runtime calls a plane.
 pub fn plane(place: &Place, project: &str) -> String {
     match place {
