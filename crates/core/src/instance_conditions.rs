@@ -91,12 +91,20 @@ impl Obstacle {
             return self.said.clone();
         }
         match self.reason.as_str() {
-            c::NETWORK_FAILED_TO_CREATE => "A network of the instance cannot be set up; this is for the operators of the location",
-            c::NETWORK_PROVISIONING => "The networks of the instance are being set up; nothing is asked of you",
+            c::NETWORK_FAILED_TO_CREATE => {
+                "A network of the instance cannot be set up; this is for the operators of the location"
+            }
+            c::NETWORK_PROVISIONING => {
+                "The networks of the instance are being set up; nothing is asked of you"
+            }
             c::PENDING_QUOTA => "The instance waits for quota; nothing is asked of you yet",
-            c::RESOLVING | c::AWAITING_PROPAGATION => "The instance waits for its ConfigMaps and Secrets; nothing is asked of you",
+            c::RESOLVING | c::AWAITING_PROPAGATION => {
+                "The instance waits for its ConfigMaps and Secrets; nothing is asked of you"
+            }
             c::PENDING_PROGRAMMING => "The instance waits to be set up; nothing is asked of you",
-            c::PROGRAMMING_IN_PROGRESS | c::PROVISIONING => "The instance is being set up; nothing is asked of you",
+            c::PROGRAMMING_IN_PROGRESS | c::PROVISIONING => {
+                "The instance is being set up; nothing is asked of you"
+            }
             c::STARTING => "The instance is starting; nothing is asked of you",
             c::STOPPING => "The instance is stopping; nothing is asked of you",
             c::STOPPED => "The instance has stopped; look at its log, and restart the workload",

@@ -160,7 +160,9 @@ fn progress(
     let found = find(&observed.bindings, namespace, &name, |binding| &binding.metadata);
     let nowhere = || {
         let city = &deployment.spec.city_code;
-        Progress::Waits(format!("The location of city {city} is not known in this cell yet; the operators of the platform add it"))
+        Progress::Waits(format!(
+            "The location of city {city} is not known in this cell yet; the operators of the platform add it"
+        ))
     };
     let Some(binding) = found else {
         let Some(location) = location else { return nowhere() };
@@ -169,14 +171,19 @@ fn progress(
         return Progress::Create(Create::Binding(Box::new(new)), message);
     };
     if !meta::is_controlled_by(&binding.metadata, meta::uid(&deployment.metadata)) {
-        return Progress::Waits(format!("A network binding {name} of something else must go first; the operators of the cell can delete it"));
+        return Progress::Waits(format!(
+            "A network binding {name} of something else must go first; the operators of the cell can delete it"
+        ));
     }
     if !is_same(&binding.spec.network, network, namespace) && !meta::is_being_deleted(&binding.metadata) {
         // Nothing is given up that could not be asked for again.
         if location.is_none() {
             return nowhere();
         }
-        let message = format!("Network {} gives way to {}; nothing is asked of you", binding.spec.network.name, network.name);
+        let message = format!(
+            "Network {} gives way to {}; nothing is asked of you",
+            binding.spec.network.name, network.name
+        );
         return Progress::Delete(Delete::of(&binding.metadata), message);
     }
     let status = binding.status.as_ref();
@@ -186,7 +193,10 @@ fn progress(
         return not_ready;
     }
     let Some(context_ref) = status.and_then(|status| status.network_context_ref.as_ref()) else {
-        return Progress::Waits(format!("Network {} has no context in this location yet; nothing is asked of you", network.name));
+        return Progress::Waits(format!(
+            "Network {} has no context in this location yet; nothing is asked of you",
+            network.name
+        ));
     };
     let context = find(&observed.contexts, &context_ref.namespace, &context_ref.name, |one| &one.metadata);
     let waits = || format!("Network context {} is being set up; nothing is asked of you", context_ref.name);

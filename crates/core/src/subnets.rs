@@ -43,7 +43,9 @@ pub enum Refusal {
     #[error("/{0} is not the size of a subnet here; ask for another")]
     InvalidSize(i64),
     /// The first address that is wanted does not begin such a subnet in the block. No retry helps.
-    #[error("{0:?} does not begin a subnet of that size in the network's addresses in this location; ask for another")]
+    #[error(
+        "{0:?} does not begin a subnet of that size in the network's addresses in this location; ask for another"
+    )]
     InvalidStart(String),
     /// What is wanted is taken. A retry helps once it is released.
     #[error("the addresses from {0} on are taken; ask for others, or delete the subnet that has them")]

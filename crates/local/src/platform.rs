@@ -186,7 +186,7 @@ impl Platform {
         let options =
             simulated::Options { start_delay: self.0.settings.start_delay, ..simulated::Options::default() };
         let subnets = if networking { Subnets::of(&here) } else { Subnets::none() };
-        let engine = Arc::new(simulated::Simulated::on(subnets, self.0.runtime.clock().clone(), options));
+        let engine = Arc::new(simulated::Simulated::on(&subnets, self.0.runtime.clock().clone(), options));
         let setup = compute_providers::Setup { cell: here, engine, locations: Locations::All, events };
         compute_providers::spawn(tasks, setup);
     }

@@ -355,7 +355,9 @@ async fn a_crash_after_any_write_gives_no_addresses_twice() {
         world.location("dfw", "DFW", "datum-managed").await;
         world.location("iad", "IAD", "datum-managed").await;
         tokio::time::timeout(Duration::from_millis(200), async {
-            while addresses(&world, "cell-dfw").await.is_empty() || addresses(&world, "cell-iad").await.is_empty() {
+            while addresses(&world, "cell-dfw").await.is_empty()
+                || addresses(&world, "cell-iad").await.is_empty()
+            {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         })

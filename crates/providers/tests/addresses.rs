@@ -53,7 +53,8 @@ where
 async fn network(cell: &Cell, network: &str, location: &str, start: &str, prefix: i64) {
     let context = format!("{network}-{location}");
     let claim = format!("{context}-0");
-    let spec = json!({ "network": { "name": network }, "location": { "name": location }, "ipFamilies": ["IPv4"] });
+    let spec =
+        json!({ "network": { "name": network }, "location": { "name": location }, "ipFamilies": ["IPv4"] });
     make::<NetworkContext>(cell, &context, spec, json!({})).await;
     let spec = json!({ "subnetClass": "private", "networkContext": { "name": context }, "location": { "name": location },
         "ipFamily": "IPv4" });
@@ -66,7 +67,7 @@ async fn network(cell: &Cell, network: &str, location: &str, start: &str, prefix
 #[tokio::test(start_paused = true)]
 async fn an_instance_waits_for_its_subnet_and_has_an_address_of_it() {
     let cell = Cell::new().await;
-    let running = cell.provide_on(Subnets::of(&cell.plane), Options::default(), Locations::All);
+    let running = cell.provide_on(&Subnets::of(&cell.plane), Options::default(), Locations::All);
     cell.create(&on("web-0", "default")).await;
     let waits = cell.available("web-0", "Starting").await;
     assert_eq!(said(&waits, PROGRAMMED).reason, "ProgrammingInProgress");
@@ -84,7 +85,7 @@ async fn a_subnet_that_is_used_up_is_said_and_the_next_one_gets_what_is_released
     let cell = Cell::new().await;
     network(&cell, "default", "dfw", "10.128.0.0", 29).await;
     network(&cell, "other", "dfw", "10.128.0.0", 29).await;
-    let running = cell.provide_on(Subnets::of(&cell.plane), Options::default(), Locations::All);
+    let running = cell.provide_on(&Subnets::of(&cell.plane), Options::default(), Locations::All);
     for n in 0..5 {
         cell.create(&on(&format!("web-{n}"), "default")).await;
         cell.available(&format!("web-{n}"), "Available").await;
@@ -133,7 +134,7 @@ async fn a_subnet_that_is_used_up_is_said_and_the_next_one_gets_what_is_released
 async fn addresses_stay_over_restarts_whatever_state_an_instance_is_in() {
     let cell = Cell::new().await;
     network(&cell, "default", "dfw", "10.128.0.0", 29).await;
-    let provide = || cell.provide_on(Subnets::of(&cell.plane), Options::default(), Locations::All);
+    let provide = || cell.provide_on(&Subnets::of(&cell.plane), Options::default(), Locations::All);
     let running = provide();
     for n in 0..4 {
         cell.create(&on(&format!("web-{n}"), "default")).await;

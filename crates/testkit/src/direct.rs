@@ -67,7 +67,7 @@ impl Direct {
             },
         );
         let (subnets, clock) = (Subnets::of(&plane), runtime.clock().clone());
-        let engine = Arc::new(simulated::Simulated::on(subnets, clock, simulated::Options::default()));
+        let engine = Arc::new(simulated::Simulated::on(&subnets, clock, simulated::Options::default()));
         let setup = compute_providers::Setup { cell: plane, engine, locations: Locations::All, events };
         compute_providers::spawn(&mut tasks, setup);
         let surroundings = Plane::new(&runtime, PlaneId::new("single"), client.clone());

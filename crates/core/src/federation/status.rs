@@ -127,7 +127,9 @@ fn overlay(city: &str, cell: &Cell, status: &WorkloadDeploymentStatus) -> Option
     match cell {
         Cell::Ready | Cell::Unknown => None,
         Cell::Absent => {
-            let message = format!("No cell serves city {city}; choose another city, or ask the operators of the platform for this one");
+            let message = format!(
+                "No cell serves city {city}; choose another city, or ask the operators of the platform for this one"
+            );
             Some(Update::new(c::AVAILABLE, Status::False, c::NO_MATCHING_LOCATION, message))
         }
         Cell::NotReady { since } => {

@@ -167,11 +167,19 @@ fn availability(entitled: bool, name: &str, location: &Location) -> Update {
         return say(Status::False, platform::NOT_ENTITLED, message);
     }
     if meta::is_being_deleted(&location.metadata) {
-        return say(Status::False, platform::LOCATION_TERMINATING, format!("Location {name} is being removed"));
+        return say(
+            Status::False,
+            platform::LOCATION_TERMINATING,
+            format!("Location {name} is being removed"),
+        );
     }
     let conditions = location.status.as_ref().map_or(&[][..], |status| &status.conditions);
     if conditions::is_true(conditions, CONDITION_READY) {
-        return say(Status::True, conditions::INSTANCE_AVAILABLE, format!("Location {name} is available to this project"));
+        return say(
+            Status::True,
+            conditions::INSTANCE_AVAILABLE,
+            format!("Location {name} is available to this project"),
+        );
     }
     let said = conditions::find(conditions, CONDITION_READY).map_or("", |ready| &ready.message);
     let message = if said.is_empty() {

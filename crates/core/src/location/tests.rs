@@ -174,7 +174,9 @@ fn a_cell_has_the_locations_of_its_city() {
     assert_eq!(cell::decide("dfw", Some(&here), Some(&held), None), [], "what it has is not taken away");
     let other = "10.129.0.0/16,fd64:6174:756d:100::/56".parse().unwrap();
     let moved = cell::decide("dfw", Some(&here), Some(&held), Some(&other));
-    assert!(matches!(&moved[..], [cell::Step::Apply { annotations, .. }] if annotations[ADDRESSES] == other.to_string()));
+    assert!(
+        matches!(&moved[..], [cell::Step::Apply { annotations, .. }] if annotations[ADDRESSES] == other.to_string())
+    );
     let delete = [cell::Step::Delete { uid: "cell-uid".to_owned() }];
     assert_eq!(decide("IAD", Some(&here), Some(&held)), delete);
     assert_eq!(decide("dfw", None, Some(&held)), delete);

@@ -97,7 +97,11 @@ fn available(instances: &[&Instance], ready: i64, desired: i64, network: Option<
         (None, Some(network)) if network.reason == c::NETWORK_FAILED_TO_CREATE => {
             Said::new(Status::False, c::NETWORK_FAILED_TO_CREATE, network.message.as_str())
         }
-        (None, _) => Said::new(Status::False, c::INSTANCES_PROVISIONING, "No instance has been created yet; nothing is asked of you"),
+        (None, _) => Said::new(
+            Status::False,
+            c::INSTANCES_PROVISIONING,
+            "No instance has been created yet; nothing is asked of you",
+        ),
     }
 }
 

@@ -1,9 +1,5 @@
 //! Sums over instances and over deployments.
 
-use compute_api::{
-    annotations,
-    compute::{Instance, Workload, WorkloadDeployment, WorkloadDeploymentStatus},
-};
 use super::*;
 use crate::{
     deployments::{self, Plan, UnavailableCity},
@@ -13,6 +9,10 @@ use crate::{
     },
     location::{Offered, Unavailable},
     meta,
+};
+use compute_api::{
+    annotations,
+    compute::{Instance, Workload, WorkloadDeployment, WorkloadDeploymentStatus},
 };
 
 fn deployment_status(of: &WorkloadDeployment, instances: &[Instance]) -> WorkloadDeploymentStatus {
@@ -190,7 +190,11 @@ fn the_worst_deployment_speaks_for_placement_and_workload() {
     let status = workload::status(&of, &all, &Plan::default(), &networks, at(9));
     assert!(workload::says_network_not_found(&status));
     assert!(!workload::says_network_not_found(&compute_api::compute::WorkloadStatus::default()));
-    let expected = (Status::False, c::NETWORK_NOT_FOUND.to_owned(), "Network default does not exist in this project; create it, or name another".to_owned());
+    let expected = (
+        Status::False,
+        c::NETWORK_NOT_FOUND.to_owned(),
+        "Network default does not exist in this project; create it, or name another".to_owned(),
+    );
     assert_eq!(says(&status.conditions, c::AVAILABLE), expected);
     let lost = condition(c::AVAILABLE, Status::Unknown, c::CELL_NOT_READY, "since noon");
     let status = workload_status(&of, &[reporting("a", "DFW", &lost, [2; 4])]);

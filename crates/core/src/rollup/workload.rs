@@ -86,7 +86,8 @@ pub fn status<'a>(
             ready_replicas: Some(counts.ready),
         });
     }
-    let otherwise = Said::new(Status::False, c::NO_AVAILABLE_PLACEMENTS, "The workload has no placement; add one");
+    let otherwise =
+        Said::new(Status::False, c::NO_AVAILABLE_PLACEMENTS, "The workload has no placement; add one");
     // With no placement there is nothing that was scaled to zero.
     let desired = if placements.is_empty() { 1 } else { total.desired };
     let said = sum_up(parts, total.ready, desired, otherwise);

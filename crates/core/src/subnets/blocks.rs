@@ -93,7 +93,9 @@ pub enum Assigned {
 #[non_exhaustive]
 pub enum NoBlock {
     /// Every block is some location's. A retry helps once an entry is taken out of the register.
-    #[error("all blocks of addresses are taken; take those of locations that are no more out of the register")]
+    #[error(
+        "all blocks of addresses are taken; take those of locations that are no more out of the register"
+    )]
     Exhausted,
     /// The register has something else there. A retry helps once it is mended.
     #[error("the register says {0:?}, which is no block of addresses; mend the entry")]
@@ -131,10 +133,9 @@ pub fn assign(
     }
     match known.get(location) {
         Some(held) if clash(held).is_none() => Ok(Assigned::New(*held)),
-        _ => Blocks::all()
-            .find(|blocks| clash(blocks).is_none())
-            .map(Assigned::New)
-            .ok_or(NoBlock::Exhausted),
+        _ => {
+            Blocks::all().find(|blocks| clash(blocks).is_none()).map(Assigned::New).ok_or(NoBlock::Exhausted)
+        }
     }
 }
 

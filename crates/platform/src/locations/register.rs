@@ -55,7 +55,8 @@ impl Register {
             return Ok(*blocks);
         }
         let api: Api<ConfigMap> = Api::namespaced(self.core.client().clone(), NAMESPACE);
-        let stored = self.writer.request(api.get_opt(NAME)).await.context("reading the register of addresses")?;
+        let stored =
+            self.writer.request(api.get_opt(NAME)).await.context("reading the register of addresses")?;
         let register = stored.as_ref().and_then(|stored| stored.data.clone()).unwrap_or_default();
         // Each is checked against all others before it counts.
         recorded.extend(register.keys().filter_map(|name| match blocks::assign(name, &register, &known()) {

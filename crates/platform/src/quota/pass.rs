@@ -82,7 +82,12 @@ impl Ledger {
 
     fn known(&self, book: &Book, accounts: &Accounts) -> Known {
         Known {
-            registrations: self.registrations.list(),
+            registrations: self
+                .registrations
+                .list()
+                .into_iter()
+                .filter(|one| ledger::makes_sense(one))
+                .collect(),
             grants: accounts.grants.list(),
             claims: book.claims.list(),
             buckets: accounts.buckets.list(),

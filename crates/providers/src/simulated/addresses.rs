@@ -50,7 +50,8 @@ impl Addresses {
         let stored = instance.status.as_ref().map_or(&[][..], |status| &status.network_interfaces);
         let mut kept = Vec::new();
         for (interface, status) in stored.iter().enumerate().take(instance.spec.network_interfaces.len()) {
-            let address = status.assignments.as_ref().and_then(|given| given.network_ip.as_deref()?.parse().ok());
+            let address =
+                status.assignments.as_ref().and_then(|given| given.network_ip.as_deref()?.parse().ok());
             let taken = address.and_then(|address| self.take(network_of(instance, interface), address));
             kept.extend(taken);
         }

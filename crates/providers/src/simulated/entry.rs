@@ -44,12 +44,7 @@ enum Phase {
 
 impl Entry {
     /// An instance that was running before, or a new one.
-    pub(super) fn new(
-        uid: String,
-        addresses: Vec<Assigned>,
-        is_running: bool,
-        (_, time): Now,
-    ) -> Self {
+    pub(super) fn new(uid: String, addresses: Vec<Assigned>, is_running: bool, (_, time): Now) -> Self {
         let mut story = Story::default();
         if is_running {
             story.tell(time, Told::FoundRunning);

@@ -21,8 +21,8 @@ use std::time::Duration;
 use compute_api::compute::Instance;
 use compute_api::k8s::Timestamp;
 use compute_core::provider::{self, Observation, State as InstanceState, Trouble};
-use compute_runtime::{Clock, Subscription};
 use compute_runtime::cache::ObjectName;
+use compute_runtime::{Clock, Subscription};
 use futures::future::{self, BoxFuture};
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt as _, StreamExt as _};
@@ -94,11 +94,11 @@ const WAKE_UPS: usize = 64;
 impl Simulated {
     /// An engine that runs nothing yet, in a cell without networks.
     pub fn new(clock: Arc<dyn Clock>, options: Options) -> Self {
-        Self::on(Subnets::none(), clock, options)
+        Self::on(&Subnets::none(), clock, options)
     }
 
     /// An engine that runs nothing yet, and takes addresses from these subnets.
-    pub fn on(subnets: Subnets, clock: Arc<dyn Clock>, options: Options) -> Self {
+    pub fn on(subnets: &Subnets, clock: Arc<dyn Clock>, options: Options) -> Self {
         let (told, _) = broadcast::channel(WAKE_UPS);
         let inner = Arc::new(Inner {
             options,

@@ -59,8 +59,7 @@ impl Cell {
     pub async fn new() -> Self {
         let server = ApiServer::new(Options::default());
         let crds = compute_api::crds::ours().into_iter().chain(compute_api::crds::foreign());
-        let crds: Vec<_> =
-            crds.map(|crd| serde_json::to_value(crd).unwrap()).collect();
+        let crds: Vec<_> = crds.map(|crd| serde_json::to_value(crd).unwrap()).collect();
         let template = server.template(&crds).await.unwrap();
         let name = PlaneName::new("cell-dfw").unwrap();
         server.create_plane(name.clone(), &template).await.unwrap();
@@ -81,11 +80,16 @@ impl Cell {
 
     /// Starts a provider with a fresh engine.
     pub fn provide(&self, options: simulated::Options, locations: Locations) -> Running {
-        self.provide_on(Subnets::none(), options, locations)
+        self.provide_on(&Subnets::none(), options, locations)
     }
 
     /// The same with addresses from these subnets.
-    pub fn provide_on(&self, subnets: Subnets, options: simulated::Options, locations: Locations) -> Running {
+    pub fn provide_on(
+        &self,
+        subnets: &Subnets,
+        options: simulated::Options,
+        locations: Locations,
+    ) -> Running {
         let engine = Simulated::on(subnets, self.runtime.clock().clone(), options);
         let mut tasks = Tasks::new();
         let events = self.events(&mut tasks);

@@ -44,7 +44,11 @@ impl Heard {
     /// What was said more often than that.
     pub fn repeated(&self, most: usize) -> Vec<(String, usize)> {
         let told = self.0.lock();
-        told.others.iter().filter(|(_, times)| **times > most).map(|(said, times)| (said.clone(), *times)).collect()
+        told.others
+            .iter()
+            .filter(|(_, times)| **times > most)
+            .map(|(said, times)| (said.clone(), *times))
+            .collect()
     }
 }
 

@@ -58,7 +58,8 @@ pub fn kinds(project: &Place) -> Vec<Kind> {
     let (core, hub, cell) = (Place::Core, Place::Hub, Place::Cell("DFW".to_owned()));
     let location = json!({ "locationClassName": "datum-managed", "provider": {},
         "topology": { "topology.datum.net/city-code": "NOWHERE" } });
-    let reference = json!({ "apiGroup": "resourcemanager.miloapis.com", "kind": "Project", "name": "nobody" });
+    let reference =
+        json!({ "apiGroup": "resourcemanager.miloapis.com", "kind": "Project", "name": "nobody" });
     let in_ledger = |kind: Kind| Kind { namespace: Some("milo-system"), ..kind };
     vec![
         // The management controllers and the platform.
@@ -72,7 +73,11 @@ pub fn kinds(project: &Place) -> Vec<Kind> {
                 "claimingResources": [{ "apiGroup": "example.com", "kind": "Thing" }] }),
         ),
         // The management controllers and the platform; a cell looks at no Cluster but its own.
-        kind::<Cluster>(&hub, 2, json!({ "syncMode": "Push", "taints": [{ "key": "a", "effect": "NoSchedule" }] })),
+        kind::<Cluster>(
+            &hub,
+            2,
+            json!({ "syncMode": "Push", "taints": [{ "key": "a", "effect": "NoSchedule" }] }),
+        ),
         kind::<PropagationPolicy>(
             &hub,
             2,

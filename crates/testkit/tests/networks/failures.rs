@@ -10,8 +10,8 @@ use compute_testkit::objects::workload;
 use compute_testkit::{Embedded, Place, Stack as _, View, eventually};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, Resource};
 use kube::api::{Patch, PatchParams};
+use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -43,8 +43,10 @@ fn is_said(said: Option<&Condition>) -> Result<(), String> {
 /// Waits until the failure is where people look: on the instance, its deployment and the Workload, all in the project.
 async fn until_told(view: &View<'_, Embedded>, workload: &str) {
     let deployment = format!("{workload}-main-dfw");
-    eventually("the Workload says it", async || is_said(view.condition(workload, c::AVAILABLE).await.as_ref()))
-        .await;
+    eventually("the Workload says it", async || {
+        is_said(view.condition(workload, c::AVAILABLE).await.as_ref())
+    })
+    .await;
     let of = async || {
         let found: WorkloadDeployment = view.mine().get(&deployment).await.unwrap();
         found.status.unwrap_or_default().conditions
@@ -78,7 +80,10 @@ where
     view.create(&workload("web", &["DFW"], 1)).await;
     until_told(&view, "web").await;
     let held: Instance = view.in_cell("DFW").get("web-main-dfw-0").await.unwrap();
-    assert!(held.spec.has_gate(compute_api::compute::gates::NETWORK), "it does not start without its network");
+    assert!(
+        held.spec.has_gate(compute_api::compute::gates::NETWORK),
+        "it does not start without its network"
+    );
     // What runs is not told to be down.
     view.until_ready("first", &[("first-main-dfw", 1)]).await;
     tell::<K>(&view, name, None).await;

@@ -20,20 +20,24 @@ const NETWORKS: usize = 50;
 /// Workloads on each network, each with a deployment in both cities.
 const EACH: usize = 2;
 
+/// A thing in a cell, by city and name.
+type Named = (String, String);
+
 /// What cells have given out, as their watches tell it, and everything that was wrong with it.
 #[derive(Default)]
 struct Given {
     /// Subnets by network, then by city and name. Those of another city count for good: no city ever has another's addresses.
-    subnets: BTreeMap<String, BTreeMap<(String, String), (IpNet, bool)>>,
+    subnets: BTreeMap<String, BTreeMap<Named, (IpNet, bool)>>,
     /// Addresses of instances by network, then by city and name.
-    addresses: BTreeMap<String, BTreeMap<(String, String), Vec<IpAddr>>>,
+    addresses: BTreeMap<String, BTreeMap<Named, Vec<IpAddr>>>,
     wrong: Vec<String>,
     most_subnets: usize,
 }
 
 impl Given {
     fn subnet(&mut self, city: &str, subnet: &Subnet, is_there: bool) {
-        let network = subnet.annotations().get("networking.datumapis.com/network").cloned().unwrap_or_default();
+        let network =
+            subnet.annotations().get("networking.datumapis.com/network").cloned().unwrap_or_default();
         let range = addresses_of(&subnet.spec).unwrap();
         let key = (city.to_owned(), subnet.name_any());
         let of_network = self.subnets.entry(network.clone()).or_default();
@@ -56,9 +60,8 @@ impl Given {
         let of_network = self.addresses.entry(network.clone()).or_default();
         let status = instance.status.as_ref().filter(|_| is_there);
         let shown = status.into_iter().flat_map(|status| &status.network_interfaces);
-        let shown: Vec<IpAddr> = shown
-            .filter_map(|one| one.assignments.as_ref()?.network_ip.as_deref()?.parse().ok())
-            .collect();
+        let shown: Vec<IpAddr> =
+            shown.filter_map(|one| one.assignments.as_ref()?.network_ip.as_deref()?.parse().ok()).collect();
         for (other, held) in &*of_network {
             if *other != key && held.iter().any(|held| shown.contains(held)) {
                 self.wrong.push(format!("{network}: {shown:?} of {key:?} and of {other:?}"));
@@ -115,8 +118,9 @@ async fn two_hundred_deployments_over_fifty_networks_in_two_cities_never_overlap
     for city in &cities {
         follow(&stack.client(&Place::Cell(city.clone())), &view.hub_namespace, city, &given);
     }
-    let names: Vec<_> =
-        (0..NETWORKS).flat_map(|n| (0..EACH).map(move |m| (format!("net-{n}"), format!("w{m}-{n}")))).collect();
+    let names: Vec<_> = (0..NETWORKS)
+        .flat_map(|n| (0..EACH).map(move |m| (format!("net-{n}"), format!("w{m}-{n}"))))
+        .collect();
     for n in 0..NETWORKS {
         make_network(&view, &format!("net-{n}")).await;
     }

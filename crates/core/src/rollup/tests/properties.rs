@@ -32,12 +32,8 @@ fn instance_at(of: &WorkloadDeployment, ordinal: u32, level: usize) -> Instance 
 const LEVELS: usize = OF_INSTANCES.len() + 1;
 
 /// Reasons of the order that only placements and Workloads have.
-const NOT_OF_DEPLOYMENTS: [&str; 4] = [
-    c::NETWORK_NOT_FOUND,
-    c::LOCATION_UNAVAILABLE,
-    c::NO_AVAILABLE_DEPLOYMENTS,
-    c::NO_AVAILABLE_PLACEMENTS,
-];
+const NOT_OF_DEPLOYMENTS: [&str; 4] =
+    [c::NETWORK_NOT_FOUND, c::LOCATION_UNAVAILABLE, c::NO_AVAILABLE_DEPLOYMENTS, c::NO_AVAILABLE_PLACEMENTS];
 
 /// 0 serves; the higher, the worse.
 fn said_at(level: usize) -> Condition {
