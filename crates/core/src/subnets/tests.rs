@@ -90,7 +90,7 @@ fn every_location_has_a_block_to_itself_for_good() {
     let again = assign("l7", &all, &BTreeMap::new());
     assert_eq!(again, Ok(Assigned::Recorded(all["l7"].parse().unwrap())));
     assert_eq!(assign("more", &all, &BTreeMap::new()), Err(NoBlock::Exhausted));
-    let mut fewer = all.clone();
+    let mut fewer = all;
     let freed: Blocks = fewer.remove("l5").unwrap().parse().unwrap();
     assert_eq!(assign("more", &fewer, &BTreeMap::new()), Ok(Assigned::New(freed)));
 }
@@ -105,7 +105,7 @@ fn what_cells_know_outlives_a_register_that_is_lost() {
     let Ok(Assigned::New(fresh)) = assign("new", &none, &known) else { panic!("it is new") };
     assert!(known.values().all(|held| !held.overlap(&fresh)));
     // The register decides where the two differ.
-    let mut other = all.clone();
+    let mut other = all;
     other.insert("l2".to_owned(), "10.200.0.0/16,fd64:6174:756d:6300::/56".to_owned());
     assert!(matches!(assign("l2", &other, &known), Ok(Assigned::Recorded(held)) if held != known["l2"]));
 }
