@@ -8,6 +8,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+pub mod platform;
 mod reasons;
 pub use reasons::*;
 

@@ -4,7 +4,8 @@
 //!
 //! * A deployment's identity is (Workload uid, placement, city), found by controller reference and spec; its
 //!   name is chosen once and never read back. What another identity holds is never touched.
-//! * Only an offered city gets a new deployment; one that has a deployment is updated as before.
+//! * Only an offered city gets a new deployment, and none is made while a network is missing ([`Plan::hold_new`]); one that is there is
+//!   updated as before.
 //! * `spec.replicas` is never written, and of two `restartedAt` the later stays.
 //! * A step is returned only if something is to be written: applied and asked again, there is none.
 
@@ -40,9 +41,9 @@ pub enum Step {
         /// Why.
         why: Unwanted,
     },
-    /// What is in the way must go first.
+    /// What is in the way must go first, or what is missing must come.
     Wait {
-        /// Name of what is in the way.
+        /// Name of what is in the way, or of what is to be made.
         name: String,
         /// The placement that waits.
         placement: String,
@@ -94,6 +95,19 @@ impl Plan {
             Step::Wait { placement: waiting, .. } => waiting == placement,
             Step::Delete { .. } => false,
         })
+    }
+
+    /// Makes no new deployment for now: something that all of them need is missing.
+    pub fn hold_new(&mut self) {
+        for step in &mut self.steps {
+            if let Step::Create(new) = &*step {
+                *step = Step::Wait {
+                    name: meta::name(&new.metadata).to_owned(),
+                    placement: new.spec.placement_name.clone(),
+                    city: new.spec.city_code.clone(),
+                };
+            }
+        }
     }
 
     /// Whether there is nothing to write; waiting is no writing.

@@ -91,15 +91,23 @@ impl Obstacle {
             return self.said.clone();
         }
         match self.reason.as_str() {
-            c::NETWORK_FAILED_TO_CREATE => "A network of the instance cannot be set up",
-            c::NETWORK_PROVISIONING => "The networks of the instance are being set up",
-            c::PENDING_QUOTA => "The instance waits for quota",
-            c::RESOLVING | c::AWAITING_PROPAGATION => "The instance waits for its ConfigMaps and Secrets",
-            c::PENDING_PROGRAMMING => "The instance waits to be set up",
-            c::PROGRAMMING_IN_PROGRESS | c::PROVISIONING => "The instance is being set up",
-            c::STARTING => "The instance is starting",
-            c::STOPPING => "The instance is stopping",
-            c::STOPPED => "The instance has stopped",
+            c::NETWORK_FAILED_TO_CREATE => {
+                "A network of the instance cannot be set up; this is for the operators of the location"
+            }
+            c::NETWORK_PROVISIONING => {
+                "The networks of the instance are being set up; nothing is asked of you"
+            }
+            c::PENDING_QUOTA => "The instance waits for quota; nothing is asked of you yet",
+            c::RESOLVING | c::AWAITING_PROPAGATION => {
+                "The instance waits for its ConfigMaps and Secrets; nothing is asked of you"
+            }
+            c::PENDING_PROGRAMMING => "The instance waits to be set up; nothing is asked of you",
+            c::PROGRAMMING_IN_PROGRESS | c::PROVISIONING => {
+                "The instance is being set up; nothing is asked of you"
+            }
+            c::STARTING => "The instance is starting; nothing is asked of you",
+            c::STOPPING => "The instance is stopping; nothing is asked of you",
+            c::STOPPED => "The instance has stopped; look at its log, and restart the workload",
             _ => "The instance is not ready",
         }
         .to_owned()
@@ -143,7 +151,7 @@ fn obstacles(instance: &Instance, facts: &Facts<'_>) -> Vec<Obstacle> {
     }
     if !spec.gates().is_empty() {
         let names: Vec<_> = spec.gates().iter().map(|gate| gate.name.as_str()).collect();
-        let said = format!("The instance is held by: {}", names.join(", "));
+        let said = format!("The instance is held by: {}; who put that there takes it away", names.join(", "));
         found.push(Obstacle::new(c::SCHEDULING_GATES_PRESENT, &said));
     }
     found

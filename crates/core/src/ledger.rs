@@ -220,15 +220,19 @@ fn add_grants<'a>(observed: &Observed<'a>, budgets: &mut Budgets<'a>, plan: &mut
     }
 }
 
+/// Whether a registration says what it is of, and for whom. One that does not would match whatever says as little.
+pub fn makes_sense(registration: &ResourceRegistration) -> bool {
+    !registration.spec.resource_type.is_empty() && !registration.spec.consumer_type.kind.is_empty()
+}
+
 /// What to say about a registration, if that is not what it says: all that make sense count.
 pub fn activate(registration: &ResourceRegistration, now: Timestamp) -> Option<ResourceRegistrationStatus> {
     let stored = registration.status.as_ref();
-    let update = Update::new(
-        q::CONDITION_ACTIVE,
-        Status::True,
-        q::REASON_REGISTRATION_ACTIVE,
-        "The registration counts",
-    );
+    let (status, reason, message) = match makes_sense(registration) {
+        true => (Status::True, q::REASON_REGISTRATION_ACTIVE, "The registration counts"),
+        false => (Status::False, q::REASON_VALIDATION_FAILED, "It names no resource, or no kind of consumer"),
+    };
+    let update = Update::new(q::CONDITION_ACTIVE, status, reason, message);
     let before = stored.map_or(&[][..], |status| &status.conditions);
     let wanted = ResourceRegistrationStatus {
         observed_generation: registration.metadata.generation,

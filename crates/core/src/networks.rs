@@ -110,9 +110,7 @@ pub fn decide(
         }
     }
     let condition = match (failed.into_iter().next(), waits.into_iter().next()) {
-        (Some(message), _) => {
-            Update::new(c::NETWORK_READY, Status::False, c::NETWORK_FAILED_TO_CREATE, message)
-        }
+        (Some(message), _) => refused(message),
         (None, Some(message)) => provisioning(message),
         (None, None) => Update::new(c::NETWORK_READY, Status::True, c::DATA_READY, "The networks are set up"),
     };
@@ -141,6 +139,11 @@ impl Delete {
     }
 }
 
+/// What to say when something that networks need is refused.
+pub fn refused(message: impl Into<String>) -> Update {
+    Update::new(c::NETWORK_READY, Status::False, c::NETWORK_FAILED_TO_CREATE, message)
+}
+
 fn provisioning(message: String) -> Update {
     Update::new(c::NETWORK_READY, Status::False, c::NETWORK_PROVISIONING, message)
 }
@@ -157,36 +160,46 @@ fn progress(
     let found = find(&observed.bindings, namespace, &name, |binding| &binding.metadata);
     let nowhere = || {
         let city = &deployment.spec.city_code;
-        Progress::Waits(format!("The location of city {city} is not known in this cell yet"))
+        Progress::Waits(format!(
+            "The location of city {city} is not known in this cell yet; the operators of the platform add it"
+        ))
     };
     let Some(binding) = found else {
         let Some(location) = location else { return nowhere() };
         let new = binding(deployment, &name, network, location);
-        let message = format!("Network {} is being asked for", network.name);
+        let message = format!("Network {} is being asked for; nothing is asked of you", network.name);
         return Progress::Create(Create::Binding(Box::new(new)), message);
     };
     if !meta::is_controlled_by(&binding.metadata, meta::uid(&deployment.metadata)) {
-        return Progress::Waits(format!("A network binding {name} of something else must go first"));
+        return Progress::Waits(format!(
+            "A network binding {name} of something else must go first; the operators of the cell can delete it"
+        ));
     }
     if !is_same(&binding.spec.network, network, namespace) && !meta::is_being_deleted(&binding.metadata) {
         // Nothing is given up that could not be asked for again.
         if location.is_none() {
             return nowhere();
         }
-        let message = format!("Network {} gives way to {}", binding.spec.network.name, network.name);
+        let message = format!(
+            "Network {} gives way to {}; nothing is asked of you",
+            binding.spec.network.name, network.name
+        );
         return Progress::Delete(Delete::of(&binding.metadata), message);
     }
     let status = binding.status.as_ref();
     if let Some(not_ready) = not_ready(status.map_or(&[], |s| &s.conditions), &binding.metadata, || {
-        format!("Network {} is being set up in this location", network.name)
+        format!("Network {} is being set up in this location; nothing is asked of you", network.name)
     }) {
         return not_ready;
     }
     let Some(context_ref) = status.and_then(|status| status.network_context_ref.as_ref()) else {
-        return Progress::Waits(format!("Network {} has no context in this location yet", network.name));
+        return Progress::Waits(format!(
+            "Network {} has no context in this location yet; nothing is asked of you",
+            network.name
+        ));
     };
     let context = find(&observed.contexts, &context_ref.namespace, &context_ref.name, |one| &one.metadata);
-    let waits = || format!("Network context {} is being set up", context_ref.name);
+    let waits = || format!("Network context {} is being set up; nothing is asked of you", context_ref.name);
     let Some(context) = context else { return Progress::Waits(waits()) };
     let conditions = context.status.as_ref().map_or(&[][..], |status| &status.conditions);
     if let Some(not_ready) = not_ready(conditions, &context.metadata, waits) {
@@ -211,18 +224,18 @@ fn subnet(context: &NetworkContext, location: &NameReference, observed: &Observe
         let new = subnet_claim(context, &name, location);
         return Progress::Create(
             Create::SubnetClaim(Box::new(new)),
-            format!("Subnet {name} is being asked for"),
+            format!("Subnet {name} is being asked for; nothing is asked of you"),
         );
     };
     let status = claim.status.as_ref();
     if let Some(not_ready) = not_ready(status.map_or(&[], |s| &s.conditions), &claim.metadata, || {
-        format!("Subnet {name} is being set up")
+        format!("Subnet {name} is being set up; nothing is asked of you")
     }) {
         return not_ready;
     }
     let named = status.and_then(|status| status.subnet_ref.as_ref()).map(|subnet| subnet.name.as_str());
     let subnet = named.and_then(|named| find(&observed.subnets, namespace, named, |one| &one.metadata));
-    let waits = || format!("Subnet {} is being set up", named.unwrap_or(&name));
+    let waits = || format!("Subnet {} is being set up; nothing is asked of you", named.unwrap_or(&name));
     let Some(subnet) = subnet else { return Progress::Waits(waits()) };
     let conditions = subnet.status.as_ref().map_or(&[][..], |status| &status.conditions);
     not_ready(conditions, &subnet.metadata, waits).unwrap_or(Progress::Ready)

@@ -50,6 +50,8 @@ pub enum Trouble {
         /// How it ended last, if that is known.
         exit_code: Option<i32>,
     },
+    /// It has no address on a network of its own. The text is the engine's adapter's own.
+    Network(String),
     /// It cannot start as it is configured. The text is the engine's adapter's own, never the runtime's.
     Configuration(String),
     /// Something else, in the runtime's own words: for operators only.
@@ -82,6 +84,13 @@ impl Observation {
     /// An observation without addresses.
     pub fn of(state: State) -> Self {
         Self { state, addresses: Vec::new() }
+    }
+
+    /// An instance that is being stopped. It has its addresses until it is gone, and everybody can see that.
+    pub fn stopping(instance: &Instance) -> Self {
+        let stored = instance.status.as_ref().map_or(&[][..], |status| &status.network_interfaces);
+        let addresses = stored.iter().map(|one| one.assignments.clone().unwrap_or_default()).collect();
+        Self { state: State::Stopping, addresses }
     }
 }
 
@@ -201,9 +210,10 @@ fn updates<'a>(stored: &'a [Condition], state: &State) -> (Said<'a>, Update) {
             let (reason, message) = trouble.words();
             let programmed = match trouble {
                 Trouble::Crashing { .. } => set_up(),
-                Trouble::ImageUnavailable { .. } | Trouble::Configuration(_) | Trouble::Provisioning(_) => {
-                    Said::New(programmed(Status::False, reason, &message))
-                }
+                Trouble::ImageUnavailable { .. }
+                | Trouble::Network(_)
+                | Trouble::Configuration(_)
+                | Trouble::Provisioning(_) => Said::New(programmed(Status::False, reason, &message)),
             };
             (programmed, available(Status::False, reason, &message))
         }
@@ -230,6 +240,7 @@ impl Trouble {
             Self::Crashing { exit_code: None } => {
                 (c::INSTANCE_CRASHING, "The instance ends again and again".to_owned())
             }
+            Self::Network(what) => (c::NETWORK_FAILED_TO_CREATE, what.clone()),
             Self::Configuration(what) => {
                 (c::CONFIGURATION_ERROR, format!("The instance cannot start as it is configured: {what}"))
             }

@@ -3,7 +3,7 @@
 use compute_api::conditions as c;
 
 /// Reasons of an instance that is not ready, the most telling first.
-const OF_INSTANCES: [&str; 27] = [
+pub(crate) const OF_INSTANCES: [&str; 27] = [
     c::NETWORK_FAILED_TO_CREATE,
     c::IMAGE_UNAVAILABLE,
     c::INSTANCE_CRASHING,
@@ -33,8 +33,10 @@ const OF_INSTANCES: [&str; 27] = [
     c::PENDING,
 ];
 
-/// Reasons of what sums up instances and is not available, the most telling first.
-const OF_SUMS: [&str; 15] = [
+/// Reasons of what sums up instances and is not available, the most telling first. Data stands before quota, as it does for an instance
+/// whose data cannot be had; data that is only on its way would stand behind it, which the word does not tell. So the two are equally bad
+/// ([`severity`]).
+pub(crate) const OF_SUMS: [&str; 15] = [
     c::NETWORK_NOT_FOUND,
     c::NETWORK_FAILED_TO_CREATE,
     c::IMAGE_UNAVAILABLE,
@@ -64,6 +66,11 @@ pub fn of_instance(reason: &str) -> Rank {
 /// The rank of the reason of a deployment, a placement or a Workload.
 pub fn of_sum(reason: &str) -> Rank {
     rank(&OF_SUMS, reason, c::INSTANCES_PROVISIONING)
+}
+
+/// How bad it looks if this is the reason of a deployment, a placement or a Workload: it never looks better when an instance gets worse.
+pub fn severity(reason: &str) -> Rank {
+    of_sum(if reason == c::REFERENCED_DATA_NOT_READY { c::QUOTA_NOT_GRANTED } else { reason })
 }
 
 fn rank(order: &[&str], reason: &str, otherwise: &str) -> Rank {
@@ -112,10 +119,17 @@ mod tests {
         let order = [
             c::NETWORK_FAILED_TO_CREATE,
             c::IMAGE_UNAVAILABLE,
+            c::INSTANCE_CRASHING,
+            c::CONFIGURATION_ERROR,
+            c::SOURCE_NOT_FOUND,
+            c::SOURCE_TOO_LARGE,
             c::SOURCE_UNAUTHORIZED,
             c::QUOTA_EXCEEDED,
+            c::QUOTA_MISCONFIGURED,
+            c::QUOTA_NO_BUDGET,
             c::QUOTA_BACKEND_UNAVAILABLE,
             c::RESOLVING,
+            c::AWAITING_PROPAGATION,
             c::PENDING_QUOTA,
             c::NETWORK_PROVISIONING,
             c::PROVISIONING,
@@ -140,6 +154,39 @@ mod tests {
     fn every_reason_of_a_deployment_has_its_place() {
         for reason in OF_INSTANCES {
             assert!(OF_SUMS.contains(&of_deployment(reason)), "{reason}");
+        }
+    }
+
+    #[test]
+    fn a_worse_instance_is_never_a_better_deployment() {
+        let severities = OF_INSTANCES.map(|reason| severity(of_deployment(reason)));
+        assert!(severities.is_sorted_by(|worse, better| worse >= better), "{severities:?}");
+    }
+
+    #[test]
+    fn every_reason_of_an_instance_that_is_not_ready_has_a_rank() {
+        // Those that are not in the order are said of something else, or of what is well.
+        let others = [
+            c::NO_AVAILABLE_PLACEMENTS,
+            c::NO_AVAILABLE_DEPLOYMENTS,
+            c::NETWORK_NOT_FOUND,
+            c::LOCATION_UNAVAILABLE,
+            c::STABLE_INSTANCE_FOUND,
+            c::SCALED_TO_ZERO,
+            c::NO_MATCHING_LOCATION,
+            c::CELL_NOT_READY,
+            c::QUOTA_NOT_GRANTED,
+            c::REFERENCED_DATA_NOT_READY,
+            c::INSTANCES_PROVISIONING,
+            c::QUOTA_DISABLED,
+            c::QUOTA_AVAILABLE,
+            c::PENDING_EVALUATION,
+            c::DATA_READY,
+            c::INSTANCE_PROGRAMMED,
+            c::INSTANCE_AVAILABLE,
+        ];
+        for reason in c::ALL_REASONS {
+            assert!(OF_INSTANCES.contains(&reason) != others.contains(&reason), "{reason}");
         }
     }
 }

@@ -12,7 +12,7 @@ use compute_apiserver::{ApiServer, Identity, PlaneName};
 use compute_controllers::{cell, management};
 use compute_core::location::Offered;
 use compute_platform::{locations, networks, projects, propagation, quota};
-use compute_providers::{Locations, simulated};
+use compute_providers::{Locations, Subnets, simulated};
 use compute_runtime::engage::milo;
 use compute_runtime::events::{self, Events, Reporter};
 use compute_runtime::tasks::Tasks;
@@ -211,7 +211,8 @@ impl Platform {
         );
         let options =
             simulated::Options { start_delay: self.0.settings.start_delay, ..simulated::Options::default() };
-        let engine = Arc::new(simulated::Simulated::new(self.0.runtime.clock().clone(), options));
+        let subnets = if networking { Subnets::of(&here) } else { Subnets::none() };
+        let engine = Arc::new(simulated::Simulated::on(&subnets, self.0.runtime.clock().clone(), options));
         let setup = compute_providers::Setup { cell: here, engine, locations: Locations::All, events };
         compute_providers::spawn(tasks, setup);
     }
@@ -234,7 +235,8 @@ impl Platform {
         projects::spawn(tasks, projects::Setup { core: core.clone(), host, starting_content, cells: names });
         quota::spawn(tasks, quota::Setup { projects: all.clone(), core: core.clone() });
         for (_, cell) in &cells {
-            networks::spawn(tasks, networks::Setup { cell: cell.clone() });
+            let addresses = networks::Addresses::OfLocations;
+            networks::spawn(tasks, networks::Setup { cell: cell.clone(), addresses });
         }
         let members = cells.iter().map(|(city, plane)| propagation::Member {
             name: planes::cluster_name(city),

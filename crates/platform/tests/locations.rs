@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Asked, Faults, Running, Server, reads, runtime};
-use compute_api::k8s::ResourceExt as _;
+use compute_api::k8s::{ConfigMap, ResourceExt as _};
 use compute_api::labels::TOPOLOGY_CITY_CODE;
 use compute_api::milo::{ServiceConfiguration, ServiceEntitlement};
 use compute_api::networking::{Location, LocationBinding};
+use compute_core::subnets::blocks::{ADDRESSES, Blocks};
 use compute_platform::locations::{self, Rules, Setup};
 use compute_runtime::{PlaneId, Planes};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -343,9 +344,13 @@ async fn an_idle_project_holds_few_watches_and_a_second_look_asks_for_nothing() 
     world.location("iad", "IAD", "datum-managed").await;
     world.has("a", &["dfw True Available", "iad True Available"]).await;
     world.in_cell("cell-iad", &["iad"]).await;
+    let is_register = |line: &String| line.contains("/location-addresses");
     let asked = |faults: &Faults| {
-        faults.requests().into_iter().filter(|line| !line.contains("/iad")).collect::<Vec<_>>()
+        let all = faults.requests().into_iter();
+        all.filter(|line| !line.contains("/iad") && !is_register(line)).collect::<Vec<_>>()
     };
+    // Once for what is there, and once more for what is new, which is written down.
+    assert_eq!(world.core_faults.requests().iter().filter(|line| is_register(line)).count(), 3);
     for faults in &faults {
         assert_eq!(asked(faults), Vec::<String>::new());
     }
@@ -358,4 +363,90 @@ async fn an_idle_project_holds_few_watches_and_a_second_look_asks_for_nothing() 
     world.location("lhr", "LHR", "datum-managed").await;
     world.has("a", &["dfw True Available", "iad True Available", "lhr True Available"]).await;
     assert_eq!(world.projects["b"].requests(), Vec::<String>::new());
+}
+
+/// The addresses that the copies of locations in a cell say they have.
+async fn addresses(world: &World, cell: &str) -> BTreeMap<String, String> {
+    let api: Api<Location> = Api::all(world.server.client(cell));
+    let all = api.list(&ListParams::default()).await.unwrap();
+    let of = |location: &Location| location.annotations().get(ADDRESSES).cloned().unwrap_or_default();
+    all.iter().map(|location| (location.name_any(), of(location))).collect()
+}
+
+fn pairs(all: &[(&str, &str)]) -> BTreeMap<String, String> {
+    all.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+}
+
+const FIRST: &str = "10.128.0.0/16,fd64:6174:756d::/56";
+const SECOND: &str = "10.129.0.0/16,fd64:6174:756d:100::/56";
+const THIRD: &str = "10.130.0.0/16,fd64:6174:756d:200::/56";
+
+#[tokio::test]
+async fn each_location_has_addresses_to_itself_for_good() {
+    let mut world = World::new(&[], Rules::default()).await;
+    let register: Api<ConfigMap> = Api::namespaced(world.core.clone(), "kube-system");
+    world.location("dfw", "DFW", "datum-managed").await;
+    reads("the first", pairs(&[("dfw", FIRST)]), async || addresses(&world, "cell-dfw").await).await;
+    world.location("iad", "IAD", "datum-managed").await;
+    reads("the second", pairs(&[("iad", SECOND)]), async || addresses(&world, "cell-iad").await).await;
+
+    // A location that is away keeps its own; another of its city gets others, also from another process that lost its memory.
+    world.locations().delete("dfw", &DeleteParams::default()).await.unwrap();
+    reads("gone", pairs(&[]), async || addresses(&world, "cell-dfw").await).await;
+    world.stop().await;
+    world.start();
+    world.location("dal", "DFW", "datum-managed").await;
+    reads("the third", pairs(&[("dal", THIRD)]), async || addresses(&world, "cell-dfw").await).await;
+    world.location("dfw", "DFW", "datum-managed").await;
+    let both = pairs(&[("dal", THIRD), ("dfw", FIRST)]);
+    reads("the same again", both.clone(), async || addresses(&world, "cell-dfw").await).await;
+
+    // What is lost is made again from what cells know.
+    world.stop().await;
+    register.delete("location-addresses", &DeleteParams::default()).await.unwrap();
+    world.start();
+    let recorded = async || match register.get_opt("location-addresses").await.unwrap() {
+        Some(found) => found.data.unwrap_or_default(),
+        None => BTreeMap::new(),
+    };
+    let all = pairs(&[("dal", THIRD), ("dfw", FIRST), ("iad", SECOND)]);
+    reads("the register", all, recorded).await;
+    assert_eq!(addresses(&world, "cell-dfw").await, both);
+    // And what somebody takes off a copy is put back.
+    let cell: Api<Location> = Api::all(world.server.client("cell-dfw"));
+    let patch = json!({ "metadata": { "annotations": { ADDRESSES: null } } });
+    cell.patch("dfw", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    reads("put back", both, async || addresses(&world, "cell-dfw").await).await;
+    world.stop().await;
+}
+
+#[tokio::test]
+async fn a_crash_after_any_write_gives_no_addresses_twice() {
+    for writes in 0..8 {
+        let mut world = World::new(&[], Rules::default()).await;
+        world.core_faults.cut_after_writes(writes);
+        world.location("dfw", "DFW", "datum-managed").await;
+        world.location("iad", "IAD", "datum-managed").await;
+        tokio::time::timeout(Duration::from_millis(200), async {
+            while addresses(&world, "cell-dfw").await.is_empty()
+                || addresses(&world, "cell-iad").await.is_empty()
+            {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        })
+        .await
+        .ok();
+        world.stop().await;
+        world.core_faults.mend();
+        world.start();
+        reads("both have some", [true, true], async || {
+            let all = [addresses(&world, "cell-dfw").await, addresses(&world, "cell-iad").await];
+            all.map(|cell| cell.values().any(|text| !text.is_empty()))
+        })
+        .await;
+        let (dfw, iad) = (addresses(&world, "cell-dfw").await, addresses(&world, "cell-iad").await);
+        let blocks = [&dfw["dfw"], &iad["iad"]].map(|text| text.parse::<Blocks>().unwrap());
+        assert!(!blocks[0].overlap(&blocks[1]), "{blocks:?}");
+        world.stop().await;
+    }
 }

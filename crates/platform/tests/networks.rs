@@ -8,21 +8,25 @@ use std::time::Duration;
 
 use compute_api::compute::{NetworkInterface, NetworkReference, WorkloadDeployment};
 use compute_api::conditions;
-use compute_api::kube::api::{Api, DeleteParams, ListParams, PostParams};
+use compute_api::kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use compute_api::kube::{Resource, ResourceExt as _};
 use compute_api::networking::{
     IPV4, NetworkBinding, NetworkBindingSpec, NetworkContext, Subnet, SubnetClaim, SubnetClaimSpec,
 };
-use compute_core::subnets::Cidr;
-use compute_platform::networks::{self, Setup};
+use compute_core::subnets::{IpNet, addresses_of, overlap};
+use compute_platform::networks::{self, Addresses, FAILURE, Setup};
 use compute_runtime::tasks::Tasks;
 use serde_json::json;
 
 use planes::{Running, TestPlane, World, eventually};
 
 fn serve(cell: &TestPlane) -> Running {
+    serve_out_of(cell, Addresses::Whole)
+}
+
+fn serve_out_of(cell: &TestPlane, addresses: Addresses) -> Running {
     let mut tasks = Tasks::new();
-    networks::spawn(&mut tasks, Setup { cell: cell.plane.clone() });
+    networks::spawn(&mut tasks, Setup { cell: cell.plane.clone(), addresses });
     Running::start(tasks)
 }
 
@@ -169,9 +173,9 @@ async fn two_hundred_claims_never_overlap_and_what_is_released_is_given_again() 
     for n in 0..MANY {
         create(n).await;
     }
-    let all = async |cell: &TestPlane| -> BTreeSet<Cidr> {
+    let all = async |cell: &TestPlane| -> BTreeSet<IpNet> {
         let found = api::<Subnet>(cell).list(&ListParams::default()).await.unwrap().items;
-        found.iter().map(|subnet| Cidr::of(&subnet.spec).unwrap()).collect()
+        found.iter().map(|subnet| addresses_of(&subnet.spec).unwrap()).collect()
     };
     for n in 0..MANY {
         let answered = answered(&cell, &format!("c{n}"), true).await;
@@ -183,7 +187,7 @@ async fn two_hundred_claims_never_overlap_and_what_is_released_is_given_again() 
     let given: Vec<_> = all(&cell).await.into_iter().collect();
     assert_eq!(given.len(), MANY);
     for (n, one) in given.iter().enumerate() {
-        assert!(given[n + 1..].iter().all(|other| !one.overlaps(other)), "{one:?}");
+        assert!(given[n + 1..].iter().all(|other| !overlap(one, other)), "{one:?}");
     }
 
     // Release some, restart, and ask again: the gaps are filled, and nothing that is held moves.
@@ -239,7 +243,7 @@ async fn lost_answers_never_make_two_subnets_of_the_same_addresses() {
         }
     }
     let found = api::<Subnet>(&cell).list(&ListParams::default()).await.unwrap().items;
-    let given: BTreeSet<_> = found.iter().map(|subnet| Cidr::of(&subnet.spec).unwrap()).collect();
+    let given: BTreeSet<_> = found.iter().map(|subnet| addresses_of(&subnet.spec).unwrap()).collect();
     assert_eq!(given.len(), 40);
     assert_eq!(count::<NetworkContext>(&cell).await, 1);
     running.stop().await;
@@ -329,5 +333,102 @@ async fn a_deployment_gets_its_networks() {
         left => Err(left),
     })
     .await;
+    running.stop().await;
+}
+
+/// Annotates an object, or takes the annotation off.
+async fn annotate<K>(api: &Api<K>, name: &str, key: &str, text: Option<&str>)
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+{
+    let patch = json!({ "metadata": { "annotations": { key: text } } });
+    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+}
+
+/// Has one object fail and heal, whatever its kind.
+async fn fails_and_heals<K>(cell: &TestPlane, name: &str)
+where
+    K: Resource<DynamicType = (), Scope = compute_api::k8s_openapi::NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + serde::Serialize
+        + serde::de::DeserializeOwned,
+{
+    let all = api::<K>(cell);
+    let said = async |status: &str, message: &str| {
+        eventually(&format!("{} {status}", K::kind(&())), async || {
+            let found = serde_json::to_value(all.get(name).await.unwrap()).unwrap();
+            let conditions: Vec<compute_api::k8s::Condition> =
+                serde_json::from_value(found["status"]["conditions"].clone()).unwrap_or_default();
+            let ready = conditions::find(&conditions, "Ready").cloned();
+            match ready {
+                Some(said) if said.status == status && said.message.contains(message) => Ok(said),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await
+    };
+    said("True", "").await;
+    annotate(&all, name, FAILURE, Some("the switch is on fire")).await;
+    let failed = said("False", "the switch is on fire").await;
+    assert_eq!(failed.message, "the switch is on fire", "in its own words");
+    annotate(&all, name, FAILURE, None).await;
+    said("True", "").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_kind_fails_when_it_is_told_to_and_heals() {
+    let world = World::new().await;
+    let cell = world.plane("cell-dfw", "cell-dfw").await;
+    let running = serve(&cell);
+    let new = binding("one", "default", "dfw");
+    api::<NetworkBinding>(&cell).create(&PostParams::default(), &new).await.unwrap();
+    let context = bound(&cell, "one").await;
+    api::<SubnetClaim>(&cell).create(&PostParams::default(), &claim("c", &context)).await.unwrap();
+    let before = answered(&cell, "c", true).await.status.unwrap();
+    fails_and_heals::<NetworkBinding>(&cell, "one").await;
+    fails_and_heals::<NetworkContext>(&cell, &context.name_any()).await;
+    fails_and_heals::<SubnetClaim>(&cell, "c").await;
+    fails_and_heals::<Subnet>(&cell, "c").await;
+    let after = answered(&cell, "c", true).await.status.unwrap();
+    assert_eq!((before.subnet_ref, before.start_address), (after.subnet_ref, after.start_address));
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_location_gives_out_of_its_own_addresses_and_waits_until_it_has_some() {
+    use compute_api::networking::Location;
+    use compute_core::subnets::blocks::ADDRESSES;
+
+    let world = World::new().await;
+    let cell = world.plane("cell-dfw", "cell-dfw").await;
+    let running = serve_out_of(&cell, Addresses::OfLocations);
+    let locations: Api<Location> = Api::all(cell.client.clone());
+    let location = |name: &str| -> Location {
+        let spec = json!({ "locationClassName": "x", "topology": {}, "provider": {} });
+        serde_json::from_value(json!({ "metadata": { "name": name }, "spec": spec })).unwrap()
+    };
+    locations.create(&PostParams::default(), &location("dfw")).await.unwrap();
+    let (bindings, claims) = (api::<NetworkBinding>(&cell), api::<SubnetClaim>(&cell));
+    for place in ["dfw", "dal"] {
+        bindings.create(&PostParams::default(), &binding(place, "default", place)).await.unwrap();
+        let context = bound(&cell, place).await;
+        claims.create(&PostParams::default(), &claim(&format!("in-{place}"), &context)).await.unwrap();
+        let waits = answered(&cell, &format!("in-{place}"), false).await.status.unwrap().conditions;
+        assert_eq!(conditions::find(&waits, "Ready").unwrap().reason, "AddressesPending");
+    }
+    annotate(&locations, "dfw", ADDRESSES, Some("whatever")).await;
+    annotate(&locations, "dfw", ADDRESSES, Some("10.130.0.0/16,fd64:6174:756d:200::/56")).await;
+    locations.create(&PostParams::default(), &location("dal")).await.unwrap();
+    annotate(&locations, "dal", ADDRESSES, Some("10.131.0.0/16,fd64:6174:756d:300::/56")).await;
+    for (name, first) in [("in-dfw", "10.130.0.0"), ("in-dal", "10.131.0.0")] {
+        let given = answered(&cell, name, true).await.status.unwrap();
+        assert_eq!((given.start_address.as_deref(), given.prefix_length), (Some(first), Some(20)));
+    }
+    // What is given stays given, whatever becomes of the location.
+    locations.delete("dfw", &DeleteParams::default()).await.unwrap();
+    let asked = cell.requests().len();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(cell.requests().len(), asked);
     running.stop().await;
 }

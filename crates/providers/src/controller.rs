@@ -130,7 +130,7 @@ impl Provider {
                 Ok(Next::Done)
             }
             Stop::Stopping { again } => {
-                self.report(instance, &Observation::of(State::Stopping)).await?;
+                self.report(instance, &Observation::stopping(instance)).await?;
                 Ok(again.map_or(Next::Done, Next::After))
             }
         }

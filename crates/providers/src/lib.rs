@@ -9,6 +9,7 @@ mod controller;
 pub mod engine;
 pub mod rbac;
 pub mod simulated;
+mod subnets;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use controller::Provider;
 pub use engine::Engine;
+pub use subnets::Subnets;
 
 /// What a provider needs.
 pub struct Setup {

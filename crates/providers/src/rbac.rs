@@ -1,6 +1,7 @@
 //! What a provider may do in its cell: no more than it does.
 
 use compute_api::compute::GROUP;
+use compute_api::networking;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
 /// In the cell's own plane, whatever the engine.
@@ -8,6 +9,8 @@ pub fn cell() -> Vec<PolicyRule> {
     vec![
         rule(GROUP, &["instances"], &["list", "watch", "patch"]),
         rule(GROUP, &["instances/status"], &["patch"]),
+        // Where addresses come from, if the cell has networks.
+        rule(networking::GROUP, &["networkcontexts", "subnetclaims", "subnets"], &["list", "watch"]),
         rule("", &["events"], &["create", "get", "patch"]),
     ]
 }

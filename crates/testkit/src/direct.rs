@@ -7,7 +7,7 @@ use compute_api::networking::{Location, LocationBinding};
 use compute_apiserver::{ApiServer, Identity, Options, PlaneName};
 use compute_controllers::{cell, management};
 use compute_platform::networks;
-use compute_providers::{Locations, simulated};
+use compute_providers::{Locations, Subnets, simulated};
 use compute_runtime::events::{self, Reporter};
 use compute_runtime::tasks::{Ended, Tasks};
 use compute_runtime::{Plane, PlaneId, Planes, Runtime};
@@ -66,12 +66,13 @@ impl Direct {
                 events: events.clone(),
             },
         );
-        let engine =
-            Arc::new(simulated::Simulated::new(runtime.clock().clone(), simulated::Options::default()));
+        let (subnets, clock) = (Subnets::of(&plane), runtime.clock().clone());
+        let engine = Arc::new(simulated::Simulated::on(&subnets, clock, simulated::Options::default()));
         let setup = compute_providers::Setup { cell: plane, engine, locations: Locations::All, events };
         compute_providers::spawn(&mut tasks, setup);
         let surroundings = Plane::new(&runtime, PlaneId::new("single"), client.clone());
-        networks::spawn(&mut tasks, networks::Setup { cell: surroundings });
+        let addresses = networks::Addresses::Whole;
+        networks::spawn(&mut tasks, networks::Setup { cell: surroundings, addresses });
         let running = tokio::spawn(tasks.run(std::future::pending(), Duration::from_secs(5)));
         Self { client, running }
     }

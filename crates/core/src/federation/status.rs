@@ -127,7 +127,9 @@ fn overlay(city: &str, cell: &Cell, status: &WorkloadDeploymentStatus) -> Option
     match cell {
         Cell::Ready | Cell::Unknown => None,
         Cell::Absent => {
-            let message = format!("No cell serves city {city}");
+            let message = format!(
+                "No cell serves city {city}; choose another city, or ask the operators of the platform for this one"
+            );
             Some(Update::new(c::AVAILABLE, Status::False, c::NO_MATCHING_LOCATION, message))
         }
         Cell::NotReady { since } => {
@@ -138,6 +140,7 @@ fn overlay(city: &str, cell: &Cell, status: &WorkloadDeploymentStatus) -> Option
             if status.observed_generation.is_some() {
                 message.push_str("; the counts are those it reported last");
             }
+            message.push_str("; its operators have to look at it, and what ran there most likely runs on");
             Some(Update::new(c::AVAILABLE, Status::Unknown, c::CELL_NOT_READY, message))
         }
     }

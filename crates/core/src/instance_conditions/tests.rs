@@ -39,7 +39,10 @@ fn ready_needs_both_of_the_provider_and_no_gate() {
         vec![SchedulingGate { name: "Other".to_owned() }];
     assert_eq!(
         reason(&gated, &granted()),
-        (c::SCHEDULING_GATES_PRESENT.to_owned(), "The instance is held by: Other".to_owned())
+        (
+            c::SCHEDULING_GATES_PRESENT.to_owned(),
+            "The instance is held by: Other; who put that there takes it away".to_owned()
+        )
     );
     let mut half = up;
     half.status.as_mut().unwrap().conditions[1] =
@@ -78,7 +81,10 @@ fn what_nobody_has_written_says_nothing() {
     fresh.status = Some(InstanceStatus { conditions: defaults.to_vec(), ..InstanceStatus::default() });
     assert_eq!(
         reason(&fresh, &granted()),
-        (c::PENDING_PROGRAMMING.to_owned(), "The instance waits to be set up".to_owned())
+        (
+            c::PENDING_PROGRAMMING.to_owned(),
+            "The instance waits to be set up; nothing is asked of you".to_owned()
+        )
     );
 }
 

@@ -403,3 +403,19 @@ proptest! {
         prop_assert_eq!(kept, Tally::default());
     }
 }
+
+#[test]
+fn a_registration_of_nothing_does_not_count() {
+    let said =
+        |registration: &ResourceRegistration| activate(registration, at(1)).unwrap().conditions[0].clone();
+    assert_eq!(said(&registration(INSTANCES)).status, "True");
+    let mut of_nobody = registration(INSTANCES);
+    of_nobody.spec.consumer_type = ConsumerType::default();
+    for odd in [registration(""), of_nobody, ResourceRegistration::default()] {
+        assert!(!makes_sense(&odd));
+        assert_eq!(
+            (said(&odd).status.as_str(), said(&odd).reason.as_str()),
+            ("False", q::REASON_VALIDATION_FAILED)
+        );
+    }
+}

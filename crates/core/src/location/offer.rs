@@ -11,7 +11,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use compute_api::{
-    conditions::{self, Status, Update},
+    conditions::{self, Status, Update, platform},
     k8s::{Condition, ObjectMeta, Timestamp},
     milo::{self, ServiceEntitlement},
     networking::{
@@ -56,11 +56,11 @@ pub fn progress(request: &ServiceEntitlement, offered: bool, after: Duration, no
         |status, reason: &str, message: &str| Update::new(milo::CONDITION_READY, status, reason, message);
     let (update, again) = if !offered {
         let service = &request.spec.service_ref.name;
-        (say(Status::Unknown, "ServiceNotFound", &format!("There is no service {service:?}")), None)
+        (say(Status::Unknown, platform::SERVICE_NOT_FOUND, &format!("There is no service {service:?}")), None)
     } else if left.is_zero() {
         (say(Status::True, "Ready", "The service can be used"), None)
     } else {
-        (say(Status::Unknown, "Activating", "The service is being activated"), Some(left))
+        (say(Status::Unknown, platform::ACTIVATING, "The service is being activated"), Some(left))
     };
     let stored = conditions::find(conditions, milo::CONDITION_READY);
     Progress { say: Some(update).filter(|update| !stored.is_some_and(|stored| says(stored, update))), again }
@@ -175,20 +175,28 @@ fn availability(rights: Rights, name: &str, location: &Location) -> Update {
     let say =
         |status, reason: &str, message: String| Update::new(CONDITION_AVAILABLE, status, reason, message);
     if !rights.entitled {
-        let message = "The project is not entitled to the compute service".to_owned();
-        return say(Status::False, "NotEntitled", message);
+        let message = "The project is not entitled to the compute service; ask for access to it".to_owned();
+        return say(Status::False, platform::NOT_ENTITLED, message);
     }
     if !rights.supported {
         let class = &location.spec.location_class_name;
         let message = format!("The compute service does not support locations of class {class:?}");
-        return say(Status::False, "LocationClassNotSupported", message);
+        return say(Status::False, platform::LOCATION_CLASS_NOT_SUPPORTED, message);
     }
     if meta::is_being_deleted(&location.metadata) {
-        return say(Status::False, "LocationTerminating", format!("Location {name} is being removed"));
+        return say(
+            Status::False,
+            platform::LOCATION_TERMINATING,
+            format!("Location {name} is being removed"),
+        );
     }
     let conditions = location.status.as_ref().map_or(&[][..], |status| &status.conditions);
     if conditions::is_true(conditions, CONDITION_READY) {
-        return say(Status::True, "Available", format!("Location {name} is available to this project"));
+        return say(
+            Status::True,
+            conditions::INSTANCE_AVAILABLE,
+            format!("Location {name} is available to this project"),
+        );
     }
     let said = conditions::find(conditions, CONDITION_READY).map_or("", |ready| &ready.message);
     let message = if said.is_empty() {
@@ -196,5 +204,5 @@ fn availability(rights: Rights, name: &str, location: &Location) -> Update {
     } else {
         format!("Location {name} is not ready: {said}")
     };
-    say(Status::False, "LocationNotReady", message)
+    say(Status::False, platform::LOCATION_NOT_READY, message)
 }

@@ -9,7 +9,10 @@ use compute_api::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::fixtures::{condition, leaving, stored};
+use crate::{
+    fixtures::{condition, leaving, stored},
+    subnets::blocks::{ADDRESSES, Blocks},
+};
 
 fn location(name: &str, city: &str) -> Location {
     let spec = LocationSpec { topology: meta::map([(TOPOLOGY_CITY_CODE, city)]), ..LocationSpec::default() };
@@ -173,22 +176,34 @@ fn access_is_granted_once_and_in_time() {
 #[test]
 fn a_cell_has_the_locations_of_its_city() {
     let here = managed("a", offer::DATUM_MANAGED, Some(Status::True));
-    let steps = cell::decide("dfw", Some(&here), None);
-    let [cell::Step::Apply { labels, spec }, cell::Step::Say { conditions }] = &steps[..] else {
+    let block: Blocks = "10.128.0.0/16,fd64:6174:756d::/56".parse().unwrap();
+    let decide = |city: &str, location: Option<&Location>, held: Option<&Location>| {
+        cell::decide(city, location, held, Some(&block))
+    };
+    let steps = decide("dfw", Some(&here), None);
+    let [cell::Step::Apply { labels, annotations, spec }, cell::Step::Say { conditions }] = &steps[..] else {
         panic!("{steps:?}")
     };
     let mut held = Location { metadata: stored("", "a", "cell-uid"), spec: spec.clone(), status: None };
     held.metadata.labels = Some(labels.clone());
+    held.metadata.annotations = Some(annotations.clone());
+    assert_eq!(annotations[ADDRESSES], block.to_string());
     held.status = Some(LocationStatus { conditions: conditions.clone() });
-    assert_eq!(cell::decide("dfw", Some(&here), Some(&held)), []);
+    assert_eq!(decide("dfw", Some(&here), Some(&held)), []);
+    assert_eq!(cell::decide("dfw", Some(&here), Some(&held), None), [], "what it has is not taken away");
+    let other = "10.129.0.0/16,fd64:6174:756d:100::/56".parse().unwrap();
+    let moved = cell::decide("dfw", Some(&here), Some(&held), Some(&other));
+    assert!(
+        matches!(&moved[..], [cell::Step::Apply { annotations, .. }] if annotations[ADDRESSES] == other.to_string())
+    );
     let delete = [cell::Step::Delete { uid: "cell-uid".to_owned() }];
-    assert_eq!(cell::decide("IAD", Some(&here), Some(&held)), delete);
-    assert_eq!(cell::decide("dfw", None, Some(&held)), delete);
-    assert_eq!(cell::decide("dfw", Some(&leaving(here.clone())), Some(&held)), delete);
-    assert_eq!(cell::decide("IAD", Some(&here), None), []);
+    assert_eq!(decide("IAD", Some(&here), Some(&held)), delete);
+    assert_eq!(decide("dfw", None, Some(&held)), delete);
+    assert_eq!(decide("dfw", Some(&leaving(here.clone())), Some(&held)), delete);
+    assert_eq!(decide("IAD", Some(&here), None), []);
     let own = managed("a", "other", None);
-    assert_eq!(cell::decide("dfw", Some(&here), Some(&own)), []);
-    assert_eq!(cell::decide("dfw", None, Some(&own)), []);
+    assert_eq!(decide("dfw", Some(&here), Some(&own)), []);
+    assert_eq!(decide("dfw", None, Some(&own)), []);
 }
 
 proptest! {

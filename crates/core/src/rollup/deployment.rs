@@ -97,12 +97,16 @@ fn available(instances: &[&Instance], ready: i64, desired: i64, network: Option<
         (None, Some(network)) if network.reason == c::NETWORK_FAILED_TO_CREATE => {
             Said::new(Status::False, c::NETWORK_FAILED_TO_CREATE, network.message.as_str())
         }
-        (None, _) => Said::new(Status::False, c::INSTANCES_PROVISIONING, "No instance has been created yet"),
+        (None, _) => Said::new(
+            Status::False,
+            c::INSTANCES_PROVISIONING,
+            "No instance has been created yet; nothing is asked of you",
+        ),
     }
 }
 
 fn message_or_default(message: &str) -> &str {
-    if message.is_empty() { "The instances are being set up" } else { message }
+    if message.is_empty() { "The instances are being set up; nothing is asked of you" } else { message }
 }
 
 fn conditions(instance: &Instance) -> &[Condition] {

@@ -1,12 +1,5 @@
 //! Sums over instances and over deployments.
 
-use compute_api::{
-    annotations,
-    compute::{Instance, Workload, WorkloadDeployment, WorkloadDeploymentStatus},
-    k8s::Timestamp,
-};
-use proptest::prelude::*;
-
 use super::*;
 use crate::{
     deployments::{self, Plan, UnavailableCity},
@@ -16,6 +9,10 @@ use crate::{
     },
     location::{Offered, Unavailable},
     meta,
+};
+use compute_api::{
+    annotations,
+    compute::{Instance, Workload, WorkloadDeployment, WorkloadDeploymentStatus},
 };
 
 fn deployment_status(of: &WorkloadDeployment, instances: &[Instance]) -> WorkloadDeploymentStatus {
@@ -193,7 +190,11 @@ fn the_worst_deployment_speaks_for_placement_and_workload() {
     let status = workload::status(&of, &all, &Plan::default(), &networks, at(9));
     assert!(workload::says_network_not_found(&status));
     assert!(!workload::says_network_not_found(&compute_api::compute::WorkloadStatus::default()));
-    let expected = (Status::False, c::NETWORK_NOT_FOUND.to_owned(), "Network not found: default".to_owned());
+    let expected = (
+        Status::False,
+        c::NETWORK_NOT_FOUND.to_owned(),
+        "Network default does not exist in this project; create it, or name another".to_owned(),
+    );
     assert_eq!(says(&status.conditions, c::AVAILABLE), expected);
     let lost = condition(c::AVAILABLE, Status::Unknown, c::CELL_NOT_READY, "since noon");
     let status = workload_status(&of, &[reporting("a", "DFW", &lost, [2; 4])]);
@@ -250,92 +251,4 @@ fn times_move_with_the_status_and_an_equal_status_is_not_written() {
     assert_eq!((since(&again.conditions), since(&changed.placements[0].conditions)), (at(1), at(3)));
 }
 
-/// How bad a status looks: not serving is worse, then the reason.
-fn badness(conditions: &[Condition]) -> (u8, reasons::Rank) {
-    let said = c::find(conditions, c::AVAILABLE).unwrap();
-    let status = if Status::of(said) == Status::True { 0 } else { 1 };
-    (status, if status == 0 { reasons::of_sum(c::PENDING) } else { reasons::of_sum(&said.reason) })
-}
-
-const WORSE_AND_WORSE: [&str; 7] = [
-    c::INSTANCE_AVAILABLE,
-    c::PENDING,
-    c::STARTING,
-    c::NETWORK_PROVISIONING,
-    c::QUOTA_EXCEEDED,
-    c::SOURCE_NOT_FOUND,
-    c::IMAGE_UNAVAILABLE,
-];
-
-fn instance_at(of: &WorkloadDeployment, ordinal: u32, level: usize) -> Instance {
-    let made = instance(of, ordinal);
-    if level == 0 { ready(made) } else { not_ready(made, WORSE_AND_WORSE[level], WORSE_AND_WORSE[level]) }
-}
-
-const SUMS_WORSE_AND_WORSE: [&str; 6] = [
-    c::STABLE_INSTANCE_FOUND,
-    c::INSTANCES_PROVISIONING,
-    c::CELL_NOT_READY,
-    c::QUOTA_NOT_GRANTED,
-    c::REFERENCED_DATA_NOT_READY,
-    c::IMAGE_UNAVAILABLE,
-];
-
-fn deployment_at(city: usize, level: usize) -> WorkloadDeployment {
-    let said = match level {
-        0 => serving(),
-        2 => condition(c::AVAILABLE, Status::Unknown, c::CELL_NOT_READY, ""),
-        _ => broken(SUMS_WORSE_AND_WORSE[level], SUMS_WORSE_AND_WORSE[level]),
-    };
-    reporting("a", ["DFW", "IAD", "LHR"][city], &said, [1, i64::from(level == 0), 1, 1])
-}
-
-proptest! {
-    #[test]
-    fn a_worse_instance_never_makes_a_deployment_look_better(
-        levels in prop::collection::vec(0..WORSE_AND_WORSE.len(), 1..5),
-        which in any::<prop::sample::Index>(),
-        by in 1..WORSE_AND_WORSE.len(),
-    ) {
-        let of = stored_deployment(3);
-        let make = |levels: &[usize]| -> Vec<_> {
-            (0_u32..).zip(levels).map(|(ordinal, level)| instance_at(&of, ordinal, *level)).collect()
-        };
-        let before = make(&levels);
-        let status = deployment_status(&of, &before);
-        let backwards: Vec<_> = before.into_iter().rev().collect();
-        prop_assert_eq!(&status, &deployment_status(&of, &backwards));
-        let mut worse = levels;
-        let one = which.index(worse.len());
-        worse[one] = (worse[one] + by).min(WORSE_AND_WORSE.len() - 1);
-        let after = deployment_status(&of, &make(&worse));
-        prop_assert!(badness(&after.conditions) >= badness(&status.conditions));
-        prop_assert!(after.ready_replicas <= status.ready_replicas);
-    }
-
-    #[test]
-    fn a_worse_deployment_never_makes_a_workload_look_better(
-        levels in prop::collection::vec(0..SUMS_WORSE_AND_WORSE.len(), 1..4),
-        which in any::<prop::sample::Index>(),
-        by in 1..SUMS_WORSE_AND_WORSE.len(),
-    ) {
-        let of = stored_workload(&[("a", &["DFW", "IAD", "LHR"])]);
-        let make = |levels: &[usize]| -> Vec<_> {
-            levels.iter().enumerate().map(|(city, level)| deployment_at(city, *level)).collect()
-        };
-        let before = make(&levels);
-        let status = workload_status(&of, &before);
-        let backwards: Vec<_> = before.into_iter().rev().collect();
-        prop_assert_eq!(&status, &workload_status(&of, &backwards));
-        let mut worse = levels;
-        let one = which.index(worse.len());
-        worse[one] = (worse[one] + by).min(SUMS_WORSE_AND_WORSE.len() - 1);
-        let after = workload_status(&of, &make(&worse));
-        prop_assert!(badness(&after.conditions) >= badness(&status.conditions));
-        let later = Timestamp::from_second(99).unwrap();
-        let mut stored = of;
-        stored.status = Some(after);
-        let again = workload::status(&stored, &make(&worse), &Plan::default(), &[], later);
-        prop_assert!(!workload::differs(stored.status.as_ref(), &again));
-    }
-}
+mod properties;

@@ -86,7 +86,8 @@ pub fn status<'a>(
             ready_replicas: Some(counts.ready),
         });
     }
-    let otherwise = Said::new(Status::False, c::NO_AVAILABLE_PLACEMENTS, "The workload has no placement");
+    let otherwise =
+        Said::new(Status::False, c::NO_AVAILABLE_PLACEMENTS, "The workload has no placement; add one");
     // With no placement there is nothing that was scaled to zero.
     let desired = if placements.is_empty() { 1 } else { total.desired };
     let said = sum_up(parts, total.ready, desired, otherwise);
@@ -146,16 +147,24 @@ fn place(
         parts.push(Said::new(Status::False, c::LOCATION_UNAVAILABLE, city.why.explain(&city.city)));
     }
     if !missing_networks.is_empty() {
-        let message = format!("Network not found: {}", missing_networks.join(", "));
-        parts.push(Said::new(Status::False, c::NETWORK_NOT_FOUND, message));
+        parts.push(Said::new(Status::False, c::NETWORK_NOT_FOUND, not_found(missing_networks)));
     }
     let otherwise = Said::new(
         Status::False,
         c::NO_AVAILABLE_DEPLOYMENTS,
-        "No deployment of the placement has reported yet",
+        "No deployment of the placement has reported yet; nothing is asked of you",
     );
     let said = sum_up(parts, counts.ready, counts.desired, otherwise);
     (counts, said)
+}
+
+fn not_found(networks: &[String]) -> String {
+    match networks {
+        [one] => format!("Network {one} does not exist in this project; create it, or name another"),
+        all => {
+            format!("Networks {} do not exist in this project; create them, or name others", all.join(", "))
+        }
+    }
 }
 
 /// What a deployment adds. What it reports of an older spec says nothing about the present one.

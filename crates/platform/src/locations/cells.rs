@@ -1,5 +1,7 @@
 //! Copies of core's locations in the cells of their cities; and, if nobody else does, the word that a location is Ready.
 //!
+//! A copy says which addresses subnets of the location are given out of (`register`).
+//!
 //! A key is a location's name in the plane of a cell, or of core. A key without a name stands for all of a cell.
 
 use std::collections::BTreeMap;
@@ -10,6 +12,8 @@ use compute_api::kube::api::PropagationPolicy;
 use compute_api::kube::{Api, Resource as _};
 use compute_api::networking::{CONDITION_READY, Location};
 use compute_core::location::cell::{self, Step};
+use compute_core::meta;
+use compute_core::subnets::blocks::{ADDRESSES, Blocks};
 use compute_runtime::controller::{self, Error};
 use compute_runtime::write::{Target, Writer};
 use compute_runtime::{Cache, Key, Next, Plane, PlaneId, Queue, Reconciler};
@@ -17,6 +21,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::offers::gone_is_fine;
+use super::register::Register;
 use super::{LIMITS, REQUEST, Rules, matters};
 
 const NAME: &str = "cell-locations";
@@ -27,6 +32,7 @@ pub(super) struct Cells {
     locations: Cache<Location>,
     cells: BTreeMap<PlaneId, Cell>,
     rules: Arc<Rules>,
+    register: Register,
     writer: Writer,
     queue: Queue,
 }
@@ -62,7 +68,8 @@ impl Cells {
             planes.iter().map(|plane| Key::new(plane, "", &change.name.name)).collect::<Vec<_>>()
         }));
         let writer = Writer::new(NAME).with_timeout(REQUEST);
-        let cells = Self { core, locations, cells, rules, writer, queue: queue.clone() };
+        let register = Register::new(&core, writer.clone());
+        let cells = Self { core, locations, cells, rules, register, writer, queue: queue.clone() };
         controller::run(Arc::new(cells), queue, stop.cancelled()).await;
     }
 
@@ -85,12 +92,22 @@ impl Cells {
         gone_is_fine(self.writer.apply_status(&api, name, &fields).await)
     }
 
+    /// The addresses that cells know locations to have.
+    fn known(&self) -> BTreeMap<String, Blocks> {
+        let held = self.cells.values().flat_map(|cell| cell.locations.list());
+        held.filter_map(|held| {
+            let blocks = meta::annotation(&held.metadata, ADDRESSES)?.parse().ok()?;
+            Some((meta::name(&held.metadata).to_owned(), blocks))
+        })
+        .collect()
+    }
+
     async fn act(&self, cell: &Cell, name: &str, step: Step) -> Result<(), Error> {
         let api: Api<Location> = Api::all(cell.plane.client().clone());
         let mut fields = kind();
         match step {
-            Step::Apply { labels, spec } => {
-                fields["metadata"] = json!({ "labels": labels });
+            Step::Apply { labels, annotations, spec } => {
+                fields["metadata"] = json!({ "labels": labels, "annotations": annotations });
                 fields["spec"] = json!(spec);
                 self.writer.apply(&api, name, &fields).await?;
                 Ok(())
@@ -135,9 +152,20 @@ impl Reconciler for Cells {
             return Ok(Next::Done);
         }
         let (location, held) = (self.locations.get("", name), cell.locations.get("", name));
-        for step in cell::decide(&cell.city, location.as_deref(), held.as_deref()) {
+        let is_wanted = location.as_ref().is_some_and(|location| cell::is_wanted(&cell.city, location));
+        // The location comes to its cell all the same: only its networks have to wait.
+        let blocks = match is_wanted {
+            true => Some(self.register.of(name, || self.known()).await),
+            false => None,
+        };
+        let (blocks, failure) = match blocks {
+            Some(Ok(blocks)) => (Some(blocks), None),
+            Some(Err(error)) => (None, Some(error)),
+            None => (None, None),
+        };
+        for step in cell::decide(&cell.city, location.as_deref(), held.as_deref(), blocks.as_ref()) {
             self.act(cell, name, step).await?;
         }
-        Ok(Next::Done)
+        failure.map_or(Ok(Next::Done), Err)
     }
 }

@@ -2,17 +2,20 @@
 //!
 //! Locations and the catalog of services are in core. A project that is entitled to the service has one LocationBinding for each location
 //! whose class the service supports, which says whether it can be used (`offers`, by the rules of [`compute_core::location::offer`]). Requests
-//! for access to a service of the catalog are granted after a while (`access`). A cell has a copy of the locations of its city (`cells`).
+//! for access to a service of the catalog are granted after a while (`access`). A cell has a copy of the locations of its city (`cells`), each
+//! with addresses of its own (`register`).
 //!
 //! # Guarantees
 //!
 //! - A project costs one watch (its ServiceEntitlements), and a second (its LocationBindings) only while it is entitled or has bindings.
 //! - A pass over unchanged state makes no request.
+//! - No two locations have an address in common, so that subnets of one network never overlap, wherever they are.
 //! - A project or cell that does not answer delays no other.
 
 mod access;
 mod cells;
 mod offers;
+mod register;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -14,7 +14,7 @@ use compute_core::meta;
 use compute_runtime::write::{self, MetadataPatch};
 use kube::{Api, ResourceExt as _};
 
-use super::{BINDINGS_BY_NETWORK, Networks};
+use super::{BINDINGS_BY_NETWORK, Networks, failure};
 use crate::status::{self, Onto};
 
 const READY: (Status, &str, &str) = (Status::True, "Ready", "The network is set up in this location");
@@ -46,7 +46,7 @@ impl Networks {
         Ok(is_done)
     }
 
-    /// The context of a network in a location, owned by those who ask for it, and Ready. None while one of that name is on
+    /// The context of a network in a location, owned by those who ask for it, and Ready unless it was told to fail. None while one of that name is on
     /// its way out.
     async fn ensure_context(
         &self,
@@ -62,7 +62,8 @@ impl Networks {
             Some(context) if meta::is_being_deleted(&context.metadata) => return Ok(None),
             Some(context) => self.own(&api, context, owners).await?,
             None => {
-                let name = self.free_name(namespace, network, location);
+                // What cannot be read is told of when it can be.
+                let Some(name) = self.free_name(namespace, network, location) else { return Ok(None) };
                 let labels = bindings.first().and_then(|binding| upstream_labels(&binding.metadata));
                 let new = new_context(namespace, name, network, location);
                 let metadata = ObjectMeta { labels, owner_references: Some(owners), ..new.metadata };
@@ -112,13 +113,15 @@ impl Networks {
         Ok(self.contexts.wrote(owned))
     }
 
-    /// A name that no other context holds.
-    fn free_name(&self, namespace: &str, network: &str, location: &str) -> String {
+    /// A name that no other context holds, be it one that cannot be read.
+    fn free_name(&self, namespace: &str, network: &str, location: &str) -> Option<String> {
+        let cache = self.contexts.cache();
         let plain = names::network_context_name(network, location);
-        match self.contexts.get(namespace, &plain) {
-            Some(_) => names::network_context_name_on_collision(network, location),
-            None => plain,
+        if self.contexts.get(namespace, &plain).is_none() && !cache.is_unreadable(namespace, &plain) {
+            return Some(plain);
         }
+        let other = names::network_context_name_on_collision(network, location);
+        (!cache.is_unreadable(namespace, &other)).then_some(other)
     }
 
     async fn bind(&self, binding: &NetworkBinding, context: &NetworkContext) -> write::Result<()> {
@@ -145,7 +148,8 @@ impl Networks {
         meta: &ObjectMeta,
     ) -> Vec<compute_api::k8s::Condition> {
         let now = self.cell.runtime().clock().now();
-        status::conditions(stored, &[CONDITION_READY], READY, meta.generation, now)
+        let said = failure(meta).unwrap_or(READY);
+        status::conditions(stored, &[CONDITION_READY], said, meta.generation, now)
     }
 }
 

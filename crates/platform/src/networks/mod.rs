@@ -1,5 +1,5 @@
 //! The network service of a cell in its plain form: every binding gets its network in that location, and every claim a subnet that
-//! overlaps no other of the network.
+//! overlaps no other of the network, in this cell or any other.
 //!
 //! A pass is over one network of a namespace, so that its addresses are given out by one at a time:
 //! 1. each location that bindings name gets a context, owned by them (`contexts`), and both become Ready;
@@ -9,20 +9,25 @@
 //!
 //! - Which addresses are free is worked out from the subnets that there are and from nothing else: what is released is free again, and
 //!   nothing can leak.
+//! - Each location gives subnets out of addresses of its own ([`Addresses`]). So no cell has to ask another, and none is told what others
+//!   have given.
 //! - Deletes cascade by owner references: a context goes with its last binding, its claims with it, and their subnets with them.
 //!
-//! # Caveats
+//! # Failures on demand
 //!
-//! - Each cell has the whole of a network's addresses to itself. Nothing joins the cells of one network here.
+//! A NetworkBinding, NetworkContext, SubnetClaim or Subnet with the annotation [`FAILURE`] is said to have failed, with the annotation's text,
+//! until the annotation is taken off again.
 
 mod contexts;
 mod subnets;
 
 use std::sync::Arc;
 
+use compute_api::conditions::{Status, platform};
 use compute_api::k8s::ObjectMeta;
-use compute_api::networking::{NetworkBinding, NetworkContext, Subnet, SubnetClaim};
+use compute_api::networking::{Location, NetworkBinding, NetworkContext, Subnet, SubnetClaim};
 use compute_core::meta;
+use compute_core::subnets::blocks::ADDRESSES;
 use compute_runtime::controller::{self, Error};
 use compute_runtime::queue::Limits;
 use compute_runtime::tasks::Tasks;
@@ -34,13 +39,27 @@ use tokio_util::sync::CancellationToken;
 pub struct Setup {
     /// The cell that it serves.
     pub cell: Plane,
+    /// What subnets are given out of.
+    pub addresses: Addresses,
 }
+
+/// What subnets are given out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addresses {
+    /// All addresses that networks have: they are nowhere but in this cell.
+    Whole,
+    /// Those that the platform has set aside for the subnet's location, as the Location in the cell says.
+    OfLocations,
+}
+
+/// On a networking object: that it fails, and what is said of it.
+pub const FAILURE: &str = "simulated.datumapis.com/network-failure";
 
 /// Starts the network service. It runs until the tasks are stopped.
 pub fn spawn(tasks: &mut Tasks, setup: Setup) {
     let name = format!("networks of {}", setup.cell.id());
     tasks.spawn(name, move |stop| async move {
-        run(setup.cell, stop).await;
+        run(setup, stop).await;
         Ok::<_, std::convert::Infallible>(())
     });
 }
@@ -60,8 +79,13 @@ static BINDINGS_BY_NETWORK: Index<NetworkBinding> =
 static CLAIMS_BY_CONTEXT: Index<SubnetClaim> =
     Index::new("context", |one| vec![within(&one.metadata, &one.spec.network_context.name)]);
 
+static CONTEXTS_BY_LOCATION: Index<NetworkContext> =
+    Index::new("location", |one| vec![one.spec.location.name.clone()]);
+
 struct Networks {
     cell: Plane,
+    /// `None` if every location has all addresses.
+    locations: Option<Cache<Location>>,
     writer: Writer,
     bindings: OwnWrites<NetworkBinding>,
     contexts: OwnWrites<NetworkContext>,
@@ -70,15 +94,18 @@ struct Networks {
 }
 
 impl Networks {
-    fn new(cell: Plane) -> Self {
+    fn new(Setup { cell, addresses }: Setup) -> Self {
         let bindings = cell.cache::<NetworkBinding>();
+        let contexts = cell.cache::<NetworkContext>();
         let claims = cell.cache::<SubnetClaim>();
         bindings.index(&BINDINGS_BY_NETWORK);
+        contexts.index(&CONTEXTS_BY_LOCATION);
         claims.index(&CLAIMS_BY_CONTEXT);
         Self {
+            locations: (addresses == Addresses::OfLocations).then(|| cell.cache()),
             writer: Writer::new(NAME),
             bindings: OwnWrites::new(bindings),
-            contexts: OwnWrites::new(cell.cache()),
+            contexts: OwnWrites::new(contexts),
             claims: OwnWrites::new(claims),
             subnets: OwnWrites::new(cell.cache()),
             cell,
@@ -89,6 +116,9 @@ impl Networks {
         self.bindings.cache().synced().await?;
         self.contexts.cache().synced().await?;
         self.claims.cache().synced().await?;
+        if let Some(locations) = &self.locations {
+            locations.synced().await?;
+        }
         self.subnets.cache().synced().await
     }
 
@@ -97,6 +127,16 @@ impl Networks {
         let all = self.contexts.in_namespace(namespace);
         all.into_iter().filter(|context| context.spec.network.name == network).collect()
     }
+}
+
+/// The failure that an object was told to have, as what is said of it.
+fn failure(meta: &ObjectMeta) -> Option<(Status, &str, &str)> {
+    meta::annotation(meta, FAILURE).map(|text| (Status::False, platform::SIMULATED_FAILURE, text))
+}
+
+/// The addresses that a location says it has, as written.
+fn addresses_of(location: &Location) -> Option<&str> {
+    meta::annotation(&location.metadata, ADDRESSES)
 }
 
 impl Reconciler for Networks {
@@ -114,8 +154,9 @@ impl Reconciler for Networks {
     }
 }
 
-async fn run(cell: Plane, stop: CancellationToken) {
-    let networks = Arc::new(Networks::new(cell.clone()));
+async fn run(setup: Setup, stop: CancellationToken) {
+    let cell = setup.cell.clone();
+    let networks = Arc::new(Networks::new(setup));
     let synced = tokio::select! {
         biased;
         () = stop.cancelled() => return,
@@ -144,6 +185,17 @@ async fn run(cell: Plane, stop: CancellationToken) {
         // Without its context nobody knows its network; the context makes that due when it comes.
         let context = contexts.get(meta::namespace(&claim.metadata), &claim.spec.network_context.name)?;
         Some(of_claim(&claim.metadata, &context.spec.network.name))
+    });
+    let (of_location, contexts) = (key.clone(), networks.contexts.cache().clone());
+    let _locations = networks.locations.as_ref().map(|locations| {
+        queue.watch(locations, move |change| {
+            let (before, after) = (change.before.as_deref(), change.after.as_deref());
+            if before.and_then(addresses_of) == after.and_then(addresses_of) {
+                return Vec::new();
+            }
+            let here = contexts.by_index(&CONTEXTS_BY_LOCATION, &change.name.name);
+            here.iter().map(|one| of_location(&one.metadata, &one.spec.network.name)).collect()
+        })
     });
     let _subnets = queue.watch(networks.subnets.cache(), move |change| {
         let subnet = change.latest()?;

@@ -8,12 +8,12 @@ use compute_api::networking::{
     NetworkContext, Subnet, SubnetClaim, SubnetClaimStatus, SubnetSpec, SubnetStatus,
 };
 use compute_core::meta;
-use compute_core::subnets::{self, Cidr, Refusal};
+use compute_core::subnets::{self, Blocks, IpNet, Refusal};
 use compute_runtime::cache::ObjectName;
 use compute_runtime::write;
 use kube::{Api, ResourceExt as _};
 
-use super::{CLAIMS_BY_CONTEXT, NETWORK, Networks};
+use super::{CLAIMS_BY_CONTEXT, NETWORK, Networks, addresses_of, failure};
 use crate::status::{self, Onto};
 
 /// What is said of a claim and of a subnet.
@@ -45,11 +45,13 @@ impl Networks {
                     is_done = false;
                     continue;
                 }
-                None => match subnets::allocate(&claim.spec, taken.iter().copied()) {
-                    Ok(cidr) => {
+                // One that cannot be read holds addresses that nobody knows.
+                None if self.subnets.cache().is_unreadable(namespace, &claim.name_any()) => continue,
+                None => match self.allocate(&claim, &contexts, &taken) {
+                    Ok(given) => {
                         // Something else of that name holds addresses that nobody knows yet: none is given before that.
-                        let Some(made) = self.create(&claim, network, cidr).await? else { return Ok(false) };
-                        taken.push(cidr);
+                        let Some(made) = self.create(&claim, network, given).await? else { return Ok(false) };
+                        taken.push(given);
                         Ok(made)
                     }
                     Err(refusal) => Err(refusal),
@@ -73,14 +75,34 @@ impl Networks {
         all.filter(|claim| !meta::is_being_deleted(&claim.metadata)).collect()
     }
 
+    /// Addresses for a claim: of those that its location has, the first that are free.
+    fn allocate(
+        &self,
+        claim: &SubnetClaim,
+        contexts: &[Arc<NetworkContext>],
+        taken: &[IpNet],
+    ) -> Result<IpNet, Refusal> {
+        let blocks = match &self.locations {
+            None => Blocks::WHOLE,
+            Some(locations) => {
+                let context = contexts.iter().find(|one| one.name_any() == claim.spec.network_context.name);
+                let location = context.map_or("", |context| &context.spec.location.name);
+                let found = locations.get("", location);
+                let blocks = found.as_deref().and_then(addresses_of).and_then(|text| text.parse().ok());
+                blocks.ok_or_else(|| Refusal::NoBlock(location.to_owned()))?
+            }
+        };
+        subnets::allocate(&claim.spec, &blocks, taken.iter().copied())
+    }
+
     /// The addresses of a network that are taken, also by subnets whose context or claim is gone and that are about to go.
-    fn taken(&self, namespace: &str, network: &str, contexts: &[Arc<NetworkContext>]) -> Vec<Cidr> {
+    fn taken(&self, namespace: &str, network: &str, contexts: &[Arc<NetworkContext>]) -> Vec<IpNet> {
         let all = self.subnets.in_namespace(namespace);
         let of_network = |subnet: &&Arc<Subnet>| {
             meta::annotation(&subnet.metadata, NETWORK) == Some(network)
                 || contexts.iter().any(|one| one.name_any() == subnet.spec.network_context.name)
         };
-        all.iter().filter(of_network).filter_map(|subnet| Cidr::of(&subnet.spec)).collect()
+        all.iter().filter(of_network).filter_map(|subnet| subnets::addresses_of(&subnet.spec)).collect()
     }
 
     /// Makes the subnet of a claim. None if something of that name is there that the cache is about to show.
@@ -88,7 +110,7 @@ impl Networks {
         &self,
         claim: &SubnetClaim,
         network: &str,
-        cidr: Cidr,
+        given: IpNet,
     ) -> write::Result<Option<Arc<Subnet>>> {
         let spec = &claim.spec;
         let new = Subnet {
@@ -105,8 +127,8 @@ impl Networks {
                 network_context: spec.network_context.clone(),
                 location: spec.location.clone(),
                 ip_family: spec.ip_family.clone(),
-                start_address: cidr.first.to_string(),
-                prefix_length: i64::from(cidr.prefix),
+                start_address: given.network().to_string(),
+                prefix_length: i64::from(given.prefix_len()),
             },
             status: None,
         };
@@ -161,6 +183,7 @@ impl Networks {
 
     fn said(&self, stored: &[Condition], said: (Status, &str, &str), meta: &ObjectMeta) -> Vec<Condition> {
         let now = self.cell.runtime().clock().now();
+        let said = failure(meta).unwrap_or(said);
         status::conditions(stored, &TYPES, said, meta.generation, now)
     }
 

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use compute_api::conditions::{self, Status, Update};
+use compute_api::conditions::{self, Status, Update, platform};
 use compute_api::kube::api::{ApiResource, DynamicObject};
 use compute_api::kube::{Api, Client, Resource};
 use compute_api::milo::{CONDITION_READY, Project};
@@ -44,11 +44,11 @@ pub const FINALIZER: &str = "resourcemanager.miloapis.com/project-control-plane"
 /// `Ready` of a project that is ready.
 const REASON_READY: &str = "Ready";
 /// `Ready` of a project that no plane can be made for.
-const REASON_INVALID_NAME: &str = "InvalidName";
+const REASON_INVALID_NAME: &str = platform::INVALID_NAME;
 /// `Ready` of a project whose plane is not there, or not as it should be.
-const REASON_NOT_AVAILABLE: &str = "ControlPlaneNotAvailable";
+const REASON_NOT_AVAILABLE: &str = platform::CONTROL_PLANE_NOT_AVAILABLE;
 /// `Ready` of a project that is being deleted.
-const REASON_DELETING: &str = "Deleting";
+const REASON_DELETING: &str = platform::DELETING;
 
 /// Where projects' planes are.
 pub trait Host: Send + Sync + 'static {

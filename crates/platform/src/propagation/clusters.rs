@@ -69,9 +69,14 @@ impl Clusters {
     async fn say(&self, cluster: &Cluster, answers: bool) -> Result<(), Error> {
         let update = if answers {
             let message = "cluster is healthy and ready to accept workloads";
-            Update::new(CONDITION_READY, Status::True, "ClusterReady", message)
+            Update::new(CONDITION_READY, Status::True, conditions::platform::CLUSTER_READY, message)
         } else {
-            Update::new(CONDITION_READY, Status::False, "ClusterNotReachable", "cluster is not reachable")
+            Update::new(
+                CONDITION_READY,
+                Status::False,
+                conditions::platform::CLUSTER_NOT_REACHABLE,
+                "cluster is not reachable",
+            )
         };
         let mut status: ClusterStatus = cluster.status.clone().unwrap_or_default();
         let now = self.world.hub.plane.runtime().clock().now();

@@ -90,7 +90,12 @@ impl Ledger {
 
     fn known(&self, accounts: &Accounts) -> Known {
         Known {
-            registrations: self.registrations.list(),
+            registrations: self
+                .registrations
+                .list()
+                .into_iter()
+                .filter(|one| ledger::makes_sense(one))
+                .collect(),
             is_current: self.registrations.is_connected(),
             grants: accounts.grants.list(),
             buckets: accounts.buckets.list(),

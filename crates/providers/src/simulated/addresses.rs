@@ -1,68 +1,133 @@
-//! Addresses of simulated instances: from the range that is set aside for benchmarks (RFC 2544), so that nobody takes them for real.
+//! Addresses of simulated instances: out of the subnets that their interfaces are in.
 //!
 //! # Guarantees
 //!
-//! No two instances of the process have the same address. An instance keeps those that its status has, if no other has them.
+//! - No two instances on a network have the same address, also when a network was set up anew while old instances still run.
+//! - An instance keeps those that its status has, if no other has them, until it is gone.
 
-use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use compute_api::compute::{Instance, InterfaceAssignments};
+use compute_core::meta;
+use compute_core::subnets::hosts;
 
-const FIRST: u32 = u32::from_be_bytes([198, 18, 0, 0]);
-/// Addresses of a /15.
-const SIZE: u32 = 1 << 17;
+use crate::subnets::Subnets;
 
-/// Addresses that are taken.
+/// A network, by namespace and name.
+type Network = (String, String);
+
+/// An address that an instance has on a network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Assigned {
+    network: Network,
+    address: IpAddr,
+}
+
+impl Assigned {
+    /// As a status says it.
+    pub(super) fn assignment(&self) -> InterfaceAssignments {
+        InterfaceAssignments { network_ip: Some(self.address.to_string()), external_ip: None }
+    }
+}
+
+/// Why an instance has no addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// A subnet is not known yet.
+    Subnet,
+    /// A subnet has no address left: what to tell people.
+    Address(String),
+}
+
+/// Addresses that are taken, by network.
 #[derive(Default)]
-pub(super) struct Addresses(BTreeSet<u32>);
+pub(super) struct Addresses(BTreeMap<Network, BTreeSet<IpAddr>>);
 
 impl Addresses {
-    /// Addresses for an instance, one for each interface; fewer when all are taken.
-    pub(super) fn assign(&mut self, instance: &Instance, uid: &str) -> Vec<InterfaceAssignments> {
+    /// Takes the addresses that the status of an instance has. Empty unless it has one for each interface, which nobody else has.
+    pub(super) fn keep(&mut self, instance: &Instance) -> Vec<Assigned> {
         let stored = instance.status.as_ref().map_or(&[][..], |status| &status.network_interfaces);
-        let count = instance.spec.network_interfaces.len();
-        let assign = |index: usize| {
-            let kept = stored.get(index).and_then(|one| one.assignments.as_ref()?.network_ip.as_deref());
-            let kept = kept.and_then(|text| text.parse().ok()).and_then(offset);
-            let taken = kept.filter(|offset| self.0.insert(*offset)).or_else(|| self.take(uid, index))?;
-            let network_ip = Some(Ipv4Addr::from(FIRST + taken).to_string());
-            Some(InterfaceAssignments { network_ip, external_ip: None })
-        };
-        (0..count).map_while(assign).collect()
+        let mut kept = Vec::new();
+        for (interface, status) in stored.iter().enumerate().take(instance.spec.network_interfaces.len()) {
+            let address =
+                status.assignments.as_ref().and_then(|given| given.network_ip.as_deref()?.parse().ok());
+            let taken = address.and_then(|address| self.take(network_of(instance, interface), address));
+            kept.extend(taken);
+        }
+        if kept.len() != instance.spec.network_interfaces.len() {
+            self.release(&std::mem::take(&mut kept));
+        }
+        kept
+    }
+
+    /// Addresses for an instance, one for each interface, or none.
+    pub(super) fn assign(
+        &mut self,
+        instance: &Instance,
+        uid: &str,
+        subnets: &Subnets,
+    ) -> Result<Vec<Assigned>, Missing> {
+        let mut given = Vec::new();
+        for interface in 0..instance.spec.network_interfaces.len() {
+            match self.assign_one(instance, interface, uid, subnets) {
+                Ok(one) => given.push(one),
+                Err(missing) => {
+                    self.release(&given);
+                    return Err(missing);
+                }
+            }
+        }
+        Ok(given)
+    }
+
+    fn assign_one(
+        &mut self,
+        instance: &Instance,
+        interface: usize,
+        uid: &str,
+        subnets: &Subnets,
+    ) -> Result<Assigned, Missing> {
+        let subnet = subnets.find(instance, interface).ok_or(Missing::Subnet)?;
+        let network = network_of(instance, interface);
+        let taken = self.0.get(&network);
+        let is_taken = |address: &IpAddr| taken.is_some_and(|taken| taken.contains(address));
+        let free = hosts::pick(&subnet, place(uid, interface), is_taken);
+        free.and_then(|address| self.take(network.clone(), address)).ok_or_else(|| {
+            let (name, room) = (&network.1, hosts::room(&subnet));
+            Missing::Address(format!(
+                "Network {name} has no free address here: all {room} of {subnet} are taken. Delete instances on it, or use another network"
+            ))
+        })
+    }
+
+    fn take(&mut self, network: Network, address: IpAddr) -> Option<Assigned> {
+        self.0.entry(network.clone()).or_default().insert(address).then_some(Assigned { network, address })
     }
 
     /// Gives addresses back.
-    pub(super) fn release(&mut self, addresses: &[InterfaceAssignments]) {
-        for given in addresses.iter().filter_map(|one| one.network_ip.as_deref()?.parse().ok()) {
-            if let Some(offset) = offset(given) {
-                self.0.remove(&offset);
+    pub(super) fn release(&mut self, given: &[Assigned]) {
+        for Assigned { network, address } in given {
+            if let Some(taken) = self.0.get_mut(network) {
+                taken.remove(address);
+                if taken.is_empty() {
+                    self.0.remove(network);
+                }
             }
         }
     }
-
-    /// The next free one from a place that only the instance decides.
-    fn take(&mut self, uid: &str, index: usize) -> Option<u32> {
-        let start = place(uid, index) % SIZE;
-        let free = (0..SIZE).map(|step| (start + step) % SIZE).find(|offset| {
-            // The first and last of each 256 look like networks and broadcasts.
-            !matches!(offset % 256, 0 | 255) && !self.0.contains(offset)
-        })?;
-        self.0.insert(free);
-        Some(free)
-    }
 }
 
-fn offset(address: Ipv4Addr) -> Option<u32> {
-    u32::from(address).checked_sub(FIRST).filter(|offset| *offset < SIZE)
+fn network_of(instance: &Instance, interface: usize) -> Network {
+    let network = instance.spec.network_interfaces.get(interface).map(|one| one.network.name.clone());
+    (meta::namespace(&instance.metadata).to_owned(), network.unwrap_or_default())
 }
 
 /// FNV-1a: it need not be strong, only the same everywhere.
-fn place(uid: &str, index: usize) -> u32 {
-    let start = 0x811c_9dc5u32;
-    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    let hash = uid.bytes().fold(start, step);
-    index.to_le_bytes().into_iter().fold(hash, step)
+fn place(uid: &str, interface: usize) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = uid.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    interface.to_le_bytes().into_iter().fold(hash, step)
 }
 
 #[cfg(test)]
@@ -77,13 +142,23 @@ mod tests {
         instance
     }
 
+    fn with_status(given: &[Assigned]) -> Instance {
+        let interface = |one: &Assigned| InstanceInterfaceStatus { assignments: Some(one.assignment()) };
+        let mut instance = instance(given.len());
+        instance.status = Some(InstanceStatus {
+            network_interfaces: given.iter().map(interface).collect(),
+            ..InstanceStatus::default()
+        });
+        instance
+    }
+
     #[test]
     fn no_two_have_the_same() {
-        let mut addresses = Addresses::default();
+        let (mut addresses, subnets) = (Addresses::default(), Subnets::none());
         let mut seen = BTreeSet::new();
         for n in 0..10_000 {
-            for given in addresses.assign(&instance(2), &format!("uid-{n}")) {
-                assert!(seen.insert(given.network_ip.unwrap()));
+            for given in addresses.assign(&instance(2), &format!("uid-{n}"), &subnets).unwrap() {
+                assert!(seen.insert(given.address));
             }
         }
         assert_eq!(seen.len(), 20_000);
@@ -91,16 +166,39 @@ mod tests {
 
     #[test]
     fn an_instance_keeps_its_own_and_gives_it_back() {
-        let mut addresses = Addresses::default();
-        let given = addresses.assign(&instance(1), "a");
-        let mut stored = instance(1);
-        stored.status = Some(InstanceStatus {
-            network_interfaces: vec![InstanceInterfaceStatus { assignments: Some(given[0].clone()) }],
-            ..InstanceStatus::default()
-        });
-        assert_eq!(Addresses::default().assign(&stored, "b"), given, "kept over a restart");
-        assert_ne!(addresses.assign(&stored, "b"), given, "another has it");
+        let (mut addresses, subnets) = (Addresses::default(), Subnets::none());
+        let given = addresses.assign(&instance(1), "a", &subnets).unwrap();
+        let stored = with_status(&given);
+        assert_eq!(Addresses::default().keep(&stored), given, "kept over a restart");
+        assert_eq!(addresses.keep(&stored), [], "another has it");
         addresses.release(&given);
-        assert_eq!(addresses.assign(&instance(1), "a"), given);
+        assert_eq!(addresses.assign(&instance(1), "a", &subnets), Ok(given));
+    }
+
+    #[test]
+    fn one_that_cannot_have_all_has_none() {
+        let subnets = Subnets::one("10.0.0.0/29".parse().unwrap());
+        let mut addresses = Addresses::default();
+        let first = addresses.assign(&instance(4), "a", &subnets).unwrap();
+        let Err(Missing::Address(said)) = addresses.assign(&instance(2), "b", &subnets) else {
+            panic!("one of five is left")
+        };
+        assert!(said.contains("all 5 of 10.0.0.0/29 are taken"), "{said}");
+        let last = addresses.assign(&instance(1), "c", &subnets).unwrap();
+        addresses.release(&first);
+        assert_eq!(addresses.assign(&instance(4), "d", &subnets).unwrap().len(), 4);
+        addresses.release(&last);
+    }
+
+    #[test]
+    fn networks_do_not_share_addresses() {
+        let subnets = Subnets::one("10.0.0.0/30".parse().unwrap());
+        let mut addresses = Addresses::default();
+        for network in ["a", "b"] {
+            let mut one = instance(1);
+            one.spec.network_interfaces[0].network.name = network.to_owned();
+            assert_eq!(addresses.assign(&one, network, &subnets).unwrap().len(), 1);
+            assert!(addresses.assign(&one, "more", &subnets).is_err());
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use compute_api::compute::InterfaceAssignments;
 use compute_api::k8s::Timestamp;
 use compute_core::provider::{Observation, State, Trouble};
 use tokio::time::Instant;
 
+use super::addresses::Assigned;
 use super::logs::{Story, Told};
 use super::wishes::Wishes;
 use crate::engine::{Error, Result, Seen, Stop, Usage};
@@ -17,12 +17,14 @@ pub(super) type Now = (Instant, Timestamp);
 /// One simulated instance.
 pub(super) struct Entry {
     pub(super) uid: String,
-    pub(super) addresses: Vec<InterfaceAssignments>,
+    pub(super) addresses: Vec<Assigned>,
     pub(super) usage: Usage,
     pub(super) story: Story,
     containers: Vec<String>,
     phase: Phase,
     start_delay: Duration,
+    /// Whether it ever was set up: from then on it shows its addresses.
+    was_set_up: bool,
 }
 
 enum Phase {
@@ -42,18 +44,14 @@ enum Phase {
 
 impl Entry {
     /// An instance that was running before, or a new one.
-    pub(super) fn new(
-        uid: String,
-        addresses: Vec<InterfaceAssignments>,
-        is_running: bool,
-        (_, time): Now,
-    ) -> Self {
+    pub(super) fn new(uid: String, addresses: Vec<Assigned>, is_running: bool, (_, time): Now) -> Self {
         let mut story = Story::default();
         if is_running {
             story.tell(time, Told::FoundRunning);
         }
         Self {
             uid,
+            was_set_up: !addresses.is_empty(),
             addresses,
             usage: Usage::default(),
             story,
@@ -86,6 +84,10 @@ impl Entry {
             self.story.tell(time, Told::Running);
             self.phase = Phase::Running;
         }
+        self.was_set_up |= matches!(
+            self.phase,
+            Phase::Starting { .. } | Phase::Running | Phase::Troubled(Trouble::Crashing { .. })
+        );
         self.seen(now)
     }
 
@@ -123,16 +125,20 @@ impl Entry {
             Phase::Stopping { .. } => State::Stopping,
             Phase::Stopped => State::Stopped,
         };
-        // One whose image cannot be had was never set up.
-        let is_set_up =
-            matches!(state, State::Starting | State::Running | State::Trouble(Trouble::Crashing { .. }));
-        let addresses = if is_set_up { self.addresses.clone() } else { Vec::new() };
+        // One whose image could never be had was never set up.
+        let shown = if self.was_set_up { &self.addresses[..] } else { &[] };
+        let addresses = shown.iter().map(Assigned::assignment).collect();
         Seen { observation: Observation { state, addresses }, again }
     }
 
     /// Whether it runs.
     pub(super) fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Running)
+    }
+
+    /// Whether it was asked to stop.
+    pub(super) fn is_on_its_way_out(&self) -> bool {
+        matches!(self.phase, Phase::Stopping { .. } | Phase::Stopped)
     }
 
     /// Whether nothing is left of it.

@@ -36,7 +36,7 @@ impl Told {
             Trouble::ImageUnavailable { .. } => Self::ImageUnavailable,
             Trouble::Crashing { .. } => Self::Crashed,
             Trouble::Configuration(_) => Self::Misconfigured,
-            Trouble::Provisioning(_) => Self::Unready,
+            Trouble::Network(_) | Trouble::Provisioning(_) => Self::Unready,
         }
     }
 

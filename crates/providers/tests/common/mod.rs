@@ -16,7 +16,7 @@ use compute_api::kube::client::Body;
 use compute_api::kube::{Client, ResourceExt as _};
 use compute_apiserver::{ApiServer, Identity, Options, PlaneName};
 use compute_providers::simulated::{self, Simulated};
-use compute_providers::{Engine, Locations, Setup};
+use compute_providers::{Engine, Locations, Setup, Subnets};
 use compute_runtime::clock::TimerClock;
 use compute_runtime::events::{self, Events, Reporter};
 use compute_runtime::tasks::{Ended, Tasks};
@@ -37,7 +37,7 @@ pub struct Cell {
     pub client: Client,
     pub runtime: Runtime,
     pub instances: Api<Instance>,
-    plane: Plane,
+    pub plane: Plane,
     asked: Arc<parking_lot::Mutex<Vec<String>>>,
 }
 
@@ -58,8 +58,8 @@ impl Running {
 impl Cell {
     pub async fn new() -> Self {
         let server = ApiServer::new(Options::default());
-        let crds: Vec<_> =
-            compute_api::crds::ours().iter().map(|crd| serde_json::to_value(crd).unwrap()).collect();
+        let crds = compute_api::crds::ours().into_iter().chain(compute_api::crds::foreign());
+        let crds: Vec<_> = crds.map(|crd| serde_json::to_value(crd).unwrap()).collect();
         let template = server.template(&crds).await.unwrap();
         let name = PlaneName::new("cell-dfw").unwrap();
         server.create_plane(name.clone(), &template).await.unwrap();
@@ -80,7 +80,17 @@ impl Cell {
 
     /// Starts a provider with a fresh engine.
     pub fn provide(&self, options: simulated::Options, locations: Locations) -> Running {
-        let engine = Simulated::new(self.runtime.clock().clone(), options);
+        self.provide_on(&Subnets::none(), options, locations)
+    }
+
+    /// The same with addresses from these subnets.
+    pub fn provide_on(
+        &self,
+        subnets: &Subnets,
+        options: simulated::Options,
+        locations: Locations,
+    ) -> Running {
+        let engine = Simulated::on(subnets, self.runtime.clock().clone(), options);
         let mut tasks = Tasks::new();
         let events = self.events(&mut tasks);
         let setup = Setup { cell: self.plane.clone(), engine: Arc::new(engine.clone()), locations, events };

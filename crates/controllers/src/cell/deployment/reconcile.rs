@@ -9,9 +9,9 @@ use compute_api::k8s::{Resource as _, Timestamp};
 use compute_api::{finalizers, labels, names};
 use compute_core::planner::Options;
 use compute_core::rollup::deployment as rollup;
-use compute_core::{meta, scale};
+use compute_core::{meta, networks, scale};
 use compute_runtime::controller::Error;
-use compute_runtime::write::Result as WriteResult;
+use compute_runtime::write::{Error as WriteError, Result as WriteResult};
 use compute_runtime::{Key, Next, Reconciler};
 use kube::Api;
 use kube::api::ListParams;
@@ -48,6 +48,15 @@ impl Reconciler for Deployments {
     }
 }
 
+/// What to say of networks when the server refuses what they need: waiting does not mend that, and it says what would.
+fn refusal(error: &WriteError) -> Option<Update> {
+    let said = match error {
+        WriteError::Forbidden(said) | WriteError::Invalid(said) => said,
+        _ => return None,
+    };
+    Some(networks::refused(said.message.as_str()))
+}
+
 impl Deployments {
     pub(super) fn now(&self) -> Timestamp {
         self.cell.plane.runtime().clock().now()
@@ -64,9 +73,9 @@ impl Deployments {
             Some(networks) => {
                 let plan = networks.plan(deployment, location.as_ref());
                 let asked = self.set_up_networks(deployment, networks, &plan).await;
-                let asked = asked.context("setting up networks");
                 let ready = plan.is_ready();
-                (Some(plan.condition), asked, ready)
+                let condition = asked.as_ref().err().and_then(refusal).unwrap_or(plan.condition);
+                (Some(condition), asked.context("setting up networks"), ready)
             }
         };
         let options = Options { network_gate: self.networks.is_some(), location: location.clone() };

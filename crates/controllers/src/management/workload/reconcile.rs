@@ -76,10 +76,18 @@ impl WorkloadReconciler {
         let offered = Offered::of(active.bindings.list().iter().map(|binding| &**binding));
         let mut held = held(project, workload);
         self.report_wiring_fault(project, workload, &held);
-        let plan = decide(project, workload, &held, &offered);
+        let networks = Networks::of(active, workload);
+        let decide = |held: &Held| {
+            let mut plan = decide(project, workload, held, &offered);
+            if networks.hold_new(workload) {
+                plan.hold_new();
+            }
+            plan
+        };
+        let plan = decide(&held);
         let failure = self.execute(project, &plan, &mut held).await.err();
-        let left = if plan.changes_nothing() { plan } else { decide(project, workload, &held, &offered) };
-        let written = self.report(&workloads, active, workload, &held, &left).await;
+        let left = if plan.changes_nothing() { plan } else { decide(&held) };
+        let written = self.report(&workloads, &networks, workload, &held, &left).await;
         failure.map_or(Ok(()), Err)?;
         written?;
         Ok(Next::Done)
@@ -151,32 +159,18 @@ impl WorkloadReconciler {
     async fn report(
         &self,
         workloads: &Api<Workload>,
-        active: &Active,
+        networks: &Networks,
         workload: &Workload,
         held: &Held,
         left: &Plan,
     ) -> Result<(), Error> {
-        // Which networks are missing is not known before they are; what was said of that stays.
-        let networks_are_known = active.networks.is_synced();
-        if !networks_are_known
-            && workload.status.as_ref().is_some_and(rollup::workload::says_network_not_found)
-        {
-            return Ok(());
-        }
-        let namespace = meta::namespace(&workload.metadata);
-        let interfaces = workload.spec.template.spec.network_interfaces.iter();
-        let is_there = |name: &str| {
-            !networks_are_known
-                || active.networks.get(namespace, name).is_some()
-                || active.networks.is_unreadable(namespace, name)
+        let missing = match networks {
+            Networks::Unknown if says_network_not_found(workload) => return Ok(()),
+            Networks::Unknown => &[],
+            Networks::Missing(missing) => &missing[..],
         };
-        let present: BTreeSet<_> = interfaces
-            .map(|interface| interface.network.name.clone())
-            .filter(|name| is_there(name))
-            .collect();
-        let missing = deployments::missing_networks(workload, &present);
         let deployments = held.values().map(|deployment| &**deployment);
-        let status = rollup::workload::status(workload, deployments, left, &missing, self.clock.now());
+        let status = rollup::workload::status(workload, deployments, left, missing, self.clock.now());
         if !rollup::workload::differs(workload.status.as_ref(), &status) {
             return Ok(());
         }
@@ -191,6 +185,43 @@ impl WorkloadReconciler {
         self.writer.apply_status(workloads, name, &fields).await.context("writing the status")?;
         Ok(())
     }
+}
+
+/// What is known of the networks that a Workload names.
+enum Networks {
+    /// Nothing yet: what was said of them stays, and nothing else waits for them.
+    Unknown,
+    /// Which of them are missing.
+    Missing(Vec<String>),
+}
+
+impl Networks {
+    fn of(active: &Active, workload: &Workload) -> Self {
+        if !active.networks.is_synced() {
+            return Self::Unknown;
+        }
+        let namespace = meta::namespace(&workload.metadata);
+        // One that cannot be read is there.
+        let is_there = |name: &String| {
+            active.networks.get(namespace, name).is_some() || active.networks.is_unreadable(namespace, name)
+        };
+        let interfaces = workload.spec.template.spec.network_interfaces.iter();
+        let names = interfaces.map(|interface| interface.network.name.clone());
+        let present: BTreeSet<_> = names.filter(is_there).collect();
+        Self::Missing(deployments::missing_networks(workload, &present))
+    }
+
+    /// Whether new deployments have to wait for a network: no cell can put an instance on one that does not exist.
+    fn hold_new(&self, workload: &Workload) -> bool {
+        match self {
+            Self::Unknown => says_network_not_found(workload),
+            Self::Missing(missing) => !missing.is_empty(),
+        }
+    }
+}
+
+fn says_network_not_found(workload: &Workload) -> bool {
+    workload.status.as_ref().is_some_and(rollup::workload::says_network_not_found)
 }
 
 /// What became of a deployment.
