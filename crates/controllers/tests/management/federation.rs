@@ -188,6 +188,7 @@ async fn a_namespace_made_again_is_another_one() {
     let made = namespaces.create(&PostParams::default(), &team).await.unwrap();
     let mut asked = workload("web", &[("main", &["DFW"])]);
     asked["metadata"]["namespace"] = json!("team");
+    world.network_in("a", "team", "default").await;
     world.create::<Workload>("a", &asked).await;
     let first = format!("ns-{}", made.uid().unwrap());
     world.appears::<WorkloadDeployment>("hub", &first, "web-main-dfw").await;
@@ -198,6 +199,7 @@ async fn a_namespace_made_again_is_another_one() {
     })
     .await;
     let made = namespaces.create(&PostParams::default(), &team).await.unwrap();
+    world.network_in("a", "team", "default").await;
     world.create::<Workload>("a", &asked).await;
     let second = format!("ns-{}", made.uid().unwrap());
     world.appears::<WorkloadDeployment>("hub", &second, "web-main-dfw").await;

@@ -27,6 +27,7 @@ async fn team(world: &World) -> String {
     let made = namespaces.create(&PostParams::default(), &team).await.unwrap();
     let mut asked = workload("web", &[("main", &["DFW"])]);
     asked["metadata"]["namespace"] = json!("team");
+    world.network_in("a", "team", "default").await;
     world.create::<Workload>("a", &asked).await;
     let hub_namespace = format!("ns-{}", made.uid().unwrap());
     world.appears::<WorkloadDeployment>("hub", &hub_namespace, "web-main-dfw").await;

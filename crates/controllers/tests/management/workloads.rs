@@ -267,6 +267,18 @@ async fn a_missing_network_is_said_until_it_is_there() {
     world.becomes("a", NS, "web", says(c::NETWORK_NOT_FOUND)).await;
     world.network("a", "private").await;
     world.becomes("a", NS, "web", says(c::NO_AVAILABLE_PLACEMENTS)).await;
+    world.appears::<WorkloadDeployment>("a", NS, "web-main-dfw").await;
+    // A second one, now that it is known that there is no such network, waits for it.
+    let mut other = workload("other", &[("main", &["DFW"])]);
+    other["spec"]["template"]["spec"]["networkInterfaces"][0]["network"]["name"] = json!("later");
+    world.create::<Workload>("a", &other).await;
+    world.becomes("a", NS, "other", says(c::NETWORK_NOT_FOUND)).await;
+    world.settle().await;
+    let made = world.list::<WorkloadDeployment>("a").await;
+    assert_eq!(made.iter().map(|one| one.spec.workload_ref.name.as_str()).collect::<Vec<_>>(), ["web"]);
+    world.network("a", "later").await;
+    world.appears::<WorkloadDeployment>("a", NS, "other-main-dfw").await;
+    // What is there stays when its network goes.
     world.delete::<compute_api::networking::Network>("a", NS, "private").await;
     world.becomes("a", NS, "web", says(c::NETWORK_NOT_FOUND)).await;
 }

@@ -206,9 +206,13 @@ impl World {
     }
 
     pub async fn network(&self, project: &str, name: &str) {
+        self.network_in(project, NS, name).await;
+    }
+
+    pub async fn network_in(&self, project: &str, namespace: &str, name: &str) {
         let network = json!({
             "apiVersion": "networking.datumapis.com/v1alpha", "kind": "Network",
-            "metadata": { "name": name }, "spec": { "ipam": { "mode": "Auto" } },
+            "metadata": { "name": name, "namespace": namespace }, "spec": { "ipam": { "mode": "Auto" } },
         });
         self.create::<Network>(project, &network).await;
     }
