@@ -204,8 +204,12 @@ fn denial(claim: &ResourceClaim, buckets: &[&AllowanceBucket]) -> Outcome {
     if !readable.is_empty() && readable.iter().all(|(limit, _)| *limit == 0) {
         return Outcome::NoBudget;
     }
+    // What there is enough of is of no interest, unless nobody knows what there is too little of.
+    let lacks = |request: &&ResourceRequest| about(request).is_some_and(|(_, left)| left < request.amount);
+    let lacking = requests.iter().any(|request| lacks(&request));
     let parts: Vec<_> = requests
         .iter()
+        .filter(|request| !lacking || lacks(request))
         .map(|request| {
             let asked = amount(&request.resource_type, request.amount);
             match about(request) {

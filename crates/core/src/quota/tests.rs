@@ -113,7 +113,7 @@ fn a_denial_says_what_is_left() {
     let Found::Own(Outcome::Denied { message }) = found(&denied, &buckets, 100) else { panic!() };
     assert_eq!(
         message,
-        "The project's quota does not cover the instance: 1 instance asked; 1500m vCPU asked, 1 vCPU of 4 vCPU left; \
+        "The project's quota does not cover the instance: 1500m vCPU asked, 1 vCPU of 4 vCPU left; \
          2048 MiB memory asked, 0 MiB memory of 8192 MiB memory left"
     );
     let empty = [bucket("compute.datumapis.com/vcpus", 0, 0), bucket("compute.datumapis.com/memory", 0, 0)];

@@ -29,6 +29,7 @@ pub(super) struct Trouble {
 
 /// Prints the demo.
 pub(super) struct Show {
+    silent: bool,
     terminal: bool,
     /// Lines of the present step that are redrawn.
     drawn: usize,
@@ -39,7 +40,12 @@ pub(super) struct Show {
 impl Show {
     /// Prints to a terminal, or to something that is not one.
     pub(super) fn new(terminal: bool) -> Self {
-        Self { terminal, drawn: 0, last: BTreeMap::new(), steps: Vec::new() }
+        Self { silent: false, terminal, drawn: 0, last: BTreeMap::new(), steps: Vec::new() }
+    }
+
+    /// Prints nothing.
+    pub(super) fn silent() -> Self {
+        Self { silent: true, ..Self::new(false) }
     }
 
     /// Begins a step.
@@ -86,6 +92,9 @@ impl Show {
 
     /// Prints what is not part of a step.
     pub(super) fn print(&self, text: &str) {
+        if self.silent {
+            return;
+        }
         let mut out = std::io::stdout().lock();
         // Nobody reads on: the demo goes on to clean up.
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use compute_api::compute::Workload;
+use compute_api::quota::{AllowanceAmount, RESOURCE_INSTANCES, ResourceGrant};
 use compute_local::census::{self, Census};
 use compute_local::{Platform, planes};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use compute_platform::quota;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -16,6 +19,8 @@ use super::watch::Watch;
 
 const PROJECT: &str = "demo";
 const WORKLOAD: &str = "hello";
+/// Another, which is in its way for a while.
+const OTHER: &str = "batch";
 const IMAGE: &str = "ghcr.io/example/hello:1.0";
 const NEXT_IMAGE: &str = "ghcr.io/example/hello:1.1";
 /// Its registry's name resolves nowhere, so no engine can get it.
@@ -40,9 +45,18 @@ pub(super) async fn tell(show: &mut Show, platform: &Platform, began: Instant) -
     let workloads = watch.api::<Workload>();
     show.done("ready, with a network and quota", step.elapsed());
 
+    show.step("Ask for what cannot be");
+    let step = Instant::now();
+    let answer = workloads.create(&PostParams::default(), &impossible()?).await;
+    let Err(kube::Error::Api(refusal)) = answer else { bail!("it was not refused: {answer:?}") };
+    for cause in refusal.details.iter().flat_map(|details| &details.causes) {
+        show.print(&format!("   {}: {}\n", cause.field, cause.message));
+    }
+    show.done("refused, with everything that is wrong, and nothing is changed", step.elapsed());
+
     show.step(&format!("Deploy {WORKLOAD}, image {IMAGE}: 2 instances in each of {}", cities.join(", ")));
     workloads
-        .create(&PostParams::default(), &workload(&cities)?)
+        .create(&PostParams::default(), &workload(WORKLOAD, &cities, 2)?)
         .await
         .context("cannot create the workload")?;
     let wanted = cities.len();
@@ -55,6 +69,20 @@ pub(super) async fn tell(show: &mut Show, platform: &Platform, began: Instant) -
     let took = watch.until(show, |seen| seen.is_done() && seen.instances == 3 * wanted).await?;
     show.done("scaled", took);
 
+    show.step(&format!("Let {OTHER} take what is left of the project's quota, and scale {WORKLOAD} to 4"));
+    limit_instances(&watch, 4 * wanted).await?;
+    workloads.create(&PostParams::default(), &workload(OTHER, &cities, 1)?).await?;
+    let other = Watch { workload: OTHER, ..watch.clone() };
+    other.until(&mut Show::silent(), |seen| seen.is_done() && seen.cities.len() == wanted).await?;
+    change(&watch, &json!({ "spec": { "placements": placements(&cities, 4) } })).await?;
+    let took = watch.until(show, |seen| seen.is_stuck(wanted)).await?;
+    show.done("denied, and it says what is missing; the other instances serve on", took);
+
+    show.step(&format!("Delete {OTHER}: what it had is free for {WORKLOAD}"));
+    workloads.delete(OTHER, &DeleteParams::default()).await.context("cannot delete the workload")?;
+    let took = watch.until(show, |seen| seen.is_done() && seen.instances == 4 * wanted).await?;
+    show.done("granted", took);
+
     show.step(&format!("Roll to image {NEXT_IMAGE}, one instance of a city at a time"));
     change(&watch, &image(NEXT_IMAGE)).await?;
     let took = watch.until(show, super::watch::Seen::is_done).await?;
@@ -62,11 +90,7 @@ pub(super) async fn tell(show: &mut Show, platform: &Platform, began: Instant) -
 
     show.step(&format!("Break it with image {BAD_IMAGE}"));
     change(&watch, &image(BAD_IMAGE)).await?;
-    let took = watch
-        .until(show, |seen| {
-            seen.cities.len() == wanted && seen.cities.values().all(|city| city.trouble.is_some())
-        })
-        .await?;
+    let took = watch.until(show, |seen| seen.is_stuck(wanted)).await?;
     show.done("broken, and it says why; the other instances serve on", took);
 
     show.step(&format!("Heal it with image {NEXT_IMAGE}; nothing else is done"));
@@ -103,7 +127,14 @@ type Count = BTreeMap<String, Census>;
 async fn count(platform: &Platform) -> Result<Count> {
     let mut found = BTreeMap::new();
     for plane in platform.plane_names() {
-        found.insert(plane.as_str().to_owned(), census::take(&platform.client(&plane)).await?);
+        match census::take(&platform.client(&plane)).await {
+            Ok(census) => {
+                found.insert(plane.as_str().to_owned(), census);
+            }
+            // That of a project may go meanwhile.
+            Err(_) if !platform.plane_names().contains(&plane) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(found)
 }
@@ -161,15 +192,42 @@ async fn change(watch: &Watch, patch: &Value) -> Result<()> {
     Ok(())
 }
 
-fn workload(cities: &[String]) -> Result<Workload> {
+/// Gives the project room for so many instances.
+async fn limit_instances(watch: &Watch, count: usize) -> Result<()> {
+    let grants: Api<ResourceGrant> = Api::namespaced(watch.client.clone(), quota::NAMESPACE);
+    for mut grant in grants.list(&ListParams::default()).await?.items {
+        for allowance in &mut grant.spec.allowances {
+            if allowance.resource_type == RESOURCE_INSTANCES {
+                allowance.buckets = vec![AllowanceAmount { amount: i64::try_from(count)? }];
+            }
+        }
+        let name = grant.metadata.name.clone().unwrap_or_default();
+        grants.replace(&name, &PostParams::default(), &grant).await.context("cannot change the quota")?;
+    }
+    Ok(())
+}
+
+fn workload(name: &str, cities: &[String], replicas: u32) -> Result<Workload> {
     let mut object = json!({
         "apiVersion": "compute.datumapis.com/v1alpha",
         "kind": "Workload",
-        "metadata": { "name": WORKLOAD },
-        "spec": { "placements": placements(cities, 2) },
+        "metadata": { "name": name },
+        "spec": { "placements": placements(cities, replicas) },
     });
     object["spec"]["template"] = image(IMAGE)["spec"]["template"].take();
     Ok(serde_json::from_value(object)?)
+}
+
+/// A workload with several things wrong.
+fn impossible() -> Result<Workload> {
+    let mut wanted = workload("wrong", &["ATLANTIS".to_owned()], 2)?;
+    wanted.spec.placements[0].scale_settings.max_replicas = Some(1);
+    let runtime = &mut wanted.spec.template.spec.runtime;
+    runtime.resources.instance_type = "datumcloud/enormous".to_owned();
+    if let Some(container) = runtime.sandbox.iter_mut().flat_map(|sandbox| &mut sandbox.containers).next() {
+        container.name = "Hello_World".to_owned();
+    }
+    Ok(wanted)
 }
 
 fn placements(cities: &[String], replicas: u32) -> Value {

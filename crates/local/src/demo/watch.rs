@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use compute_api::compute::{Instance, Workload, WorkloadDeployment};
 use compute_api::conditions as c;
+use compute_api::labels;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use tokio::time::Instant;
@@ -18,6 +19,7 @@ const EVERY: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A project, and the workload that is watched in it.
+#[derive(Clone)]
 pub(super) struct Watch {
     pub(super) client: Client,
     pub(super) workload: &'static str,
@@ -44,10 +46,12 @@ impl Watch {
         let workload =
             self.api::<Workload>().get_opt(self.workload).await.context("cannot read the workload")?;
         let deployments = self.api::<WorkloadDeployment>().list(&ListParams::default()).await?;
-        let instances = self.api::<Instance>().list(&ListParams::default()).await?.items;
+        let mine = format!("{}={}", labels::WORKLOAD_NAME, self.workload);
+        let instances = self.api::<Instance>().list(&ListParams::default().labels(&mine)).await?.items;
         let cities = deployments
             .items
             .iter()
+            .filter(|deployment| deployment.spec.workload_ref.name == self.workload)
             .map(|deployment| (deployment.spec.city_code.clone(), city(deployment, &instances)))
             .collect();
         Ok(Seen { workload, cities, instances: instances.len() })
@@ -71,6 +75,11 @@ impl Watch {
 }
 
 impl Seen {
+    /// Whether each of so many cities says that something is in the way.
+    pub(super) fn is_stuck(&self, cities: usize) -> bool {
+        self.cities.len() == cities && self.cities.values().all(|city| city.trouble.is_some())
+    }
+
     /// Whether everything that is wanted is there, ready and up to date.
     pub(super) fn is_done(&self) -> bool {
         let Some(workload) = &self.workload else { return false };
@@ -91,9 +100,7 @@ fn city(deployment: &WorkloadDeployment, instances: &[Instance]) -> City {
         .iter()
         .filter(|instance| {
             let labels = instance.metadata.labels.as_ref();
-            labels
-                .and_then(|labels| labels.get(compute_api::labels::WORKLOAD_DEPLOYMENT_NAME))
-                .map(String::as_str)
+            labels.and_then(|labels| labels.get(labels::WORKLOAD_DEPLOYMENT_NAME)).map(String::as_str)
                 == Some(name)
         })
         .filter_map(|instance| c::find(&instance.status.as_ref()?.conditions, c::READY))
