@@ -23,6 +23,7 @@ pub mod ledger;
 pub mod location;
 pub mod meta;
 pub mod networks;
+pub mod news;
 pub mod patch;
 pub mod planner;
 pub mod project;

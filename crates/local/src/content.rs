@@ -20,10 +20,15 @@ const LOCATION_CLASS: &str = "datum-managed";
 /// Whose the projects of a machine are.
 const ORGANIZATION: &str = "local";
 
+/// What the location of a city is called.
+pub(crate) fn location_name(city: &str) -> String {
+    city.to_lowercase()
+}
+
 /// The location of a city.
 pub(crate) fn location(city: &str) -> Location {
     Location {
-        metadata: named(&city.to_lowercase()),
+        metadata: named(&location_name(city)),
         spec: LocationSpec {
             location_class_name: LOCATION_CLASS.to_owned(),
             topology: BTreeMap::from([(labels::TOPOLOGY_CITY_CODE.to_owned(), city.to_owned())]),

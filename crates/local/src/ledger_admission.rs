@@ -16,7 +16,7 @@ use compute_runtime::{Cache, Plane};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use kube::Api;
-use kube::api::ListParams;
+use kube::api::{ApiResource, DynamicObject, ListParams};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -44,10 +44,13 @@ impl Registrations {
             return Ok(Ok(()));
         }
         // What was registered a moment ago may not be known yet.
-        let api: Api<ResourceRegistration> = Api::all(self.core.client().clone());
+        let kind = ApiResource::erase::<ResourceRegistration>(&());
+        let api: Api<DynamicObject> = Api::all_with(self.core.client().clone(), &kind);
         let found = api.list(&ListParams::default()).await?;
-        let found: Vec<_> = found.items.iter().collect();
-        Ok(check(&claim.spec, &found).map(|_| ()))
+        // One that cannot be read registers nothing, and stands in nobody's way.
+        let found: Vec<ResourceRegistration> =
+            found.items.into_iter().filter_map(|one| one.try_parse().ok()).collect();
+        Ok(check(&claim.spec, &found.iter().collect::<Vec<_>>()).map(|_| ()))
     }
 }
 
@@ -67,7 +70,11 @@ impl Claims {
         let Some(new) = &request.object else { return Ok(Outcome::allow()) };
         let new: ResourceClaim = decode(new)?;
         let judged = match &request.old_object {
-            Some(old) => check_update(&decode::<ResourceClaim>(old)?.spec, &new.spec),
+            // One that could not be read can be mended.
+            Some(old) => match decode::<ResourceClaim>(old) {
+                Ok(old) => check_update(&old.spec, &new.spec),
+                Err(_) => Ok(()),
+            },
             None => match self.registrations.upgrade() {
                 Some(registrations) => registrations.check(&new).await?,
                 None => Ok(()),

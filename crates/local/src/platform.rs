@@ -79,7 +79,7 @@ struct Inner {
     connect: Box<Connect>,
     projects: Arc<Projects>,
     /// What the ledger's admission goes by, for as long as there is a platform.
-    _registrations: Arc<Registrations>,
+    _registrations: Option<Arc<Registrations>>,
 }
 
 impl Host for Inner {
@@ -122,8 +122,11 @@ impl Platform {
         }
         let projects = Projects::new(server, templates.remove(&Role::Project).expect("made above"));
         let core = in_process(server, &planes::core(), Identity::superuser(OPERATOR));
-        let registrations = Registrations::of(Plane::new(&runtime, PlaneId::new("core"), core));
-        server.add_hook(ledger_admission::hook(&registrations));
+        let registrations = settings.admission.then(|| {
+            let registrations = Registrations::of(Plane::new(&runtime, PlaneId::new("core"), core));
+            server.add_hook(ledger_admission::hook(&registrations));
+            registrations
+        });
         let platform = Self(Arc::new(Inner {
             server: server.clone(),
             runtime,
@@ -338,27 +341,29 @@ impl Platform {
         Ok(())
     }
 
-    /// Waits until a project is offered every city that nothing is in the way of: without that, nothing can be deployed there.
+    /// Waits until a project is offered every city of ours that nothing is in the way of: without that, nothing can be deployed there.
     async fn until_cities_are_offered(&self, project: &str, began: Instant) -> Result<()> {
         let locations: Api<Location> = Api::all(self.client(&planes::core()));
         let bindings: Api<LocationBinding> = Api::all(self.client(&planes::project(project)?));
-        loop {
-            let locations =
-                locations.list(&ListParams::default()).await.context("cannot list the locations")?;
-            let bindings =
-                bindings.list(&ListParams::default()).await.context("cannot list what is offered")?;
-            let offered = Offered::of(&bindings.items);
-            let waits_for = locations
-                .iter()
-                .filter(|location| content::can_be_offered(location))
-                .find(|location| location.spec.city_code().is_some_and(|city| offered.find(city).is_err()));
-            let Some(location) = waits_for else { return Ok(()) };
-            if began.elapsed() > PATIENCE {
-                let name = location.metadata.name.as_deref().unwrap_or_default();
-                bail!("project {project} is not offered location {name} within {} s", PATIENCE.as_secs());
+        for city in self.cities() {
+            let name = content::location_name(city);
+            loop {
+                // One that somebody broke is not waited for.
+                let location = locations.get_opt(&name).await.ok().flatten();
+                if !location.is_some_and(|location| content::can_be_offered(&location)) {
+                    break;
+                }
+                let binding = bindings.get_opt(&name).await.context("cannot read what is offered")?;
+                if Offered::of(&binding).find(city).is_ok() {
+                    break;
+                }
+                if began.elapsed() > PATIENCE {
+                    bail!("project {project} is not offered city {city} within {} s", PATIENCE.as_secs());
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
             }
-            tokio::time::sleep(LOOK_EVERY).await;
         }
+        Ok(())
     }
 
     /// Makes a project and waits until it is ready and offered cities. One that is there already is taken as it is.

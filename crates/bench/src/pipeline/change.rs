@@ -10,16 +10,16 @@ use compute_api::conditions as c;
 use compute_api::k8s::Namespace;
 use compute_api::names::hub_namespace;
 use compute_apiserver::{ApiServer, Options};
-use compute_local::{Platform, Settings, Worker, planes};
+use compute_local::{Platform, Settings, planes};
 use compute_runtime::Runtime;
 use compute_runtime::tasks::Tasks;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, ResourceExt as _};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::flow::workload;
-use super::wire::{Counted, Counts};
+use super::wire::{Counts, to_planes};
 use crate::budget::Budget;
 use crate::child::{Child, Role, tell};
 use crate::process;
@@ -74,13 +74,8 @@ pub async fn measure(many: usize, budgets: &mut Vec<Budget>) -> Result<Section> 
 pub async fn play(instances: usize) -> Result<()> {
     let server = ApiServer::new(Options { routes: vec![planes::project_route()], ..Options::default() });
     let counts = Arc::new(Counts::default());
-    let (at, counted) = (server.clone(), counts.clone());
-    let connect = move |worker: &Worker, plane: &compute_apiserver::PlaneName| {
-        let inner = at.service(plane, worker.identity());
-        Client::new(Counted { inner, counts: counted.clone() }, "default")
-    };
     let settings = Settings { cities: ["DFW", "ORD"].map(str::to_owned).to_vec(), ..Settings::default() };
-    let platform = Platform::with(&server, Runtime::system(), settings, Box::new(connect)).await?;
+    let platform = Platform::with(&server, Runtime::system(), settings, to_planes(&server, &counts)).await?;
     let mut tasks = Tasks::new();
     platform.spawn_all(&mut tasks);
     let stop = tasks.stop_token();

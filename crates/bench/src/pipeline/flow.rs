@@ -1,5 +1,7 @@
 //! From a Workload to instances in the project, and from a cell's status back to it.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -16,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::seen::Seen;
+use super::wire::{Counts, to_planes};
 use crate::budget::Budget;
 use crate::child::{Child, Role, tell};
 use crate::process;
@@ -54,6 +57,7 @@ struct Figures {
     all_gone: f64,
     memory: f64,
     cpu: f64,
+    requests: f64,
     idle_cpu: f64,
 }
 
@@ -68,13 +72,20 @@ pub async fn measure(extent: &Extent, budgets: &mut Vec<Budget>) -> Result<Secti
     ] {
         times.row([what.to_owned(), count.to_string(), figure(p50), figure(p99)]);
     }
-    let mut many =
-        Table::new(&["at once", "workloads", "in every cell (ms)", "all live (ms)", "all gone (ms)"]);
+    let mut many = Table::new(&[
+        "at once",
+        "workloads",
+        "in every cell (ms)",
+        "all live (ms)",
+        "requests each",
+        "all gone (ms)",
+    ]);
     many.row([
         "2 cities × 1 instance".to_owned(),
         extent.at_once.to_string(),
         figure(found.in_every_cell),
         figure(found.all_live),
+        figure(found.requests),
         figure(found.all_gone),
     ]);
     let mut process =
@@ -101,13 +112,15 @@ pub async fn measure(extent: &Extent, budgets: &mut Vec<Budget>) -> Result<Secti
 pub async fn play(extent: Extent) -> Result<()> {
     let server = ApiServer::new(Options { routes: vec![planes::project_route()], ..Options::default() });
     let runtime = Runtime::system();
-    let platform = Platform::new(&server, runtime.clone(), Settings::default()).await?;
+    let counts = Arc::new(Counts::default());
+    let ways = to_planes(&server, &counts);
+    let platform = Platform::with(&server, runtime.clone(), Settings::default(), ways).await?;
     let mut tasks = Tasks::new();
     platform.spawn_all(&mut tasks);
     let stop = tasks.stop_token();
     let running = tokio::spawn(tasks.run(std::future::pending(), Duration::from_secs(5)));
     platform.make_project(PROJECT).await?;
-    let figures = Flow::new(&platform, &runtime).await?.measure(&extent).await?;
+    let figures = Flow::new(&platform, &runtime, counts).await?.measure(&extent).await?;
     stop.cancel();
     running.await??;
     tell(&figures)
@@ -121,11 +134,12 @@ struct Flow {
     project: String,
     hub: String,
     cells: Vec<String>,
+    counts: Arc<Counts>,
     _eyes: Vec<Box<dyn std::any::Any + Send>>,
 }
 
 impl Flow {
-    async fn new(platform: &Platform, runtime: &Runtime) -> Result<Self> {
+    async fn new(platform: &Platform, runtime: &Runtime, counts: Arc<Counts>) -> Result<Self> {
         let seen = Seen::default();
         let watched = |name: &compute_apiserver::PlaneName| {
             Plane::new(runtime, PlaneId::new(name.as_str()), platform.client(name))
@@ -156,6 +170,7 @@ impl Flow {
             project: project.id().as_str().to_owned(),
             hub: hub.id().as_str().to_owned(),
             cells,
+            counts,
             seen,
             _eyes: eyes,
         })
@@ -188,6 +203,7 @@ impl Flow {
             let there = self.seen.when(&self.cells[0], &what).await?;
             news.push(self.seen.when(&self.project, &what).await?.saturating_duration_since(there));
         }
+        let asked = self.counts.requests.load(Ordering::Relaxed);
         let cpu = process::cpu()?;
         let began = Instant::now();
         let two = &self.cities[..2];
@@ -207,6 +223,7 @@ impl Flow {
             live = live.max(self.seen.when(&self.project, &format!("many-{number} live")).await?);
         }
         let spent = process::cpu()? - cpu;
+        let asked = self.counts.requests.load(Ordering::Relaxed) - asked;
         let memory = process::resident()? / 1024.0;
         let idle = process::cpu()?;
         tokio::time::sleep(Duration::from_secs(5)).await;
@@ -231,6 +248,7 @@ impl Flow {
             all_gone: millis(deleted.elapsed()),
             memory,
             cpu: spent.as_secs_f64(),
+            requests: asked as f64 / extent.at_once as f64,
             idle_cpu,
         })
     }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
+use compute_apiserver::{ApiServer, PlaneName};
+use compute_local::Worker;
 use http::Request;
+use kube::Client;
 
 /// What went over all wires that share it.
 #[derive(Debug, Default)]
@@ -13,6 +16,15 @@ pub struct Counts {
     pub watches: AtomicUsize,
     /// Everything else, but for the question whether a plane answers at all.
     pub requests: AtomicUsize,
+}
+
+/// The ways of all workers to all planes of a server, in its own process.
+pub fn to_planes(server: &ApiServer, counts: &Arc<Counts>) -> Box<compute_local::Connect> {
+    let (server, counts) = (server.clone(), counts.clone());
+    Box::new(move |worker: &Worker, plane: &PlaneName| {
+        let inner = server.service(plane, worker.identity());
+        Client::new(Counted { inner, counts: counts.clone() }, "default")
+    })
 }
 
 /// Counts the requests that go through.

@@ -18,10 +18,11 @@ mod workload;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use compute_core::news::MOMENT;
 use compute_runtime::events::Events;
 use compute_runtime::queue::Limits;
 use compute_runtime::tasks::Tasks;
-use compute_runtime::{Plane, Planes, Queue, Reconciler, controller};
+use compute_runtime::{Pace, Plane, Planes, Queue, Reconciler, controller};
 
 use view::{Hub, View, Watcher};
 
@@ -46,6 +47,7 @@ pub fn spawn(tasks: &mut Tasks, setup: Setup) {
     let Setup { projects, core, hub, events } = setup;
     let runtime = projects.runtime().clone();
     let queue = |name| Queue::new(&runtime, name, Limits::default());
+    let pace = |queue| Pace::new(queue, MOMENT);
     let watches = queue(view::NAME);
     let workloads = queue(workload::NAME);
     let mut watchers: Vec<Box<dyn Watcher>> =
@@ -53,8 +55,12 @@ pub fn spawn(tasks: &mut Tasks, setup: Setup) {
 
     let Some(hub) = hub else {
         let view = View::new(&projects, None, watchers);
-        run(tasks, watches, view::WatchesReconciler::new(&view));
-        run(tasks, workloads, workload::WorkloadReconciler::new(&view, &events, runtime.clock()));
+        run(tasks, &watches, view::WatchesReconciler::new(&view));
+        run(
+            tasks,
+            &workloads,
+            workload::WorkloadReconciler::new(&view, &events, runtime.clock(), pace(&workloads)),
+        );
         return;
     };
     let hub = Arc::new(Hub::new(hub));
@@ -69,15 +75,28 @@ pub fn spawn(tasks: &mut Tasks, setup: Setup) {
     watchers.push(Box::new(projector::Keys::new(&instances, &quarantine)));
 
     let view = View::new(&projects, Some(&hub), watchers);
-    run(tasks, watches, view::WatchesReconciler::new(&view));
-    run(tasks, workloads, workload::WorkloadReconciler::new(&view, &events, runtime.clock()));
-    run(tasks, deployments, federator::deployments::DeploymentFederator::new(&view, &hub, runtime.clock()));
-    run(tasks, policies, federator::policies::PolicyFederator::new(&hub));
-    run(tasks, namespaces, federator::namespaces::NamespaceFederator::new(&view, &hub, core));
-    run(tasks, instances, projector::InstanceProjector::new(&view, &hub, &events, &quarantine));
+    run(tasks, &watches, view::WatchesReconciler::new(&view));
+    run(
+        tasks,
+        &workloads,
+        workload::WorkloadReconciler::new(&view, &events, runtime.clock(), pace(&workloads)),
+    );
+    run(
+        tasks,
+        &deployments,
+        federator::deployments::DeploymentFederator::new(&view, &hub, runtime.clock(), pace(&deployments)),
+    );
+    run(tasks, &policies, federator::policies::PolicyFederator::new(&hub));
+    run(tasks, &namespaces, federator::namespaces::NamespaceFederator::new(&view, &hub, core));
+    run(
+        tasks,
+        &instances,
+        projector::InstanceProjector::new(&view, &hub, &events, &quarantine, pace(&instances)),
+    );
 }
 
-fn run<R: Reconciler>(tasks: &mut Tasks, queue: Queue, reconciler: R) {
+fn run<R: Reconciler>(tasks: &mut Tasks, queue: &Queue, reconciler: R) {
+    let queue = queue.clone();
     tasks.spawn(reconciler.name(), move |stop| async move {
         controller::run(Arc::new(reconciler), queue, stop.cancelled_owned()).await;
         Ok::<(), Infallible>(())

@@ -47,13 +47,14 @@ async fn none_are_wanted() {
     world.ready(WEB, 2).await;
     world.scale(WEB, 0).await;
     world.ready(WEB, 0).await;
-    let status = eventually("scaled to zero", async || {
+    eventually("scaled to zero", async || {
         let status = world.deployments().get(WEB).await.unwrap().status.unwrap();
         let said = status.conditions.iter().find(|one| one.type_ == "Available").unwrap();
-        if said.reason == "ScaledToZero" { Ok(status) } else { Err(said.reason.clone()) }
+        let counts = (status.replicas, status.desired_replicas);
+        let done = said.reason == "ScaledToZero" && counts == (Some(0), Some(0));
+        if done { Ok(()) } else { Err(format!("{} {counts:?}", said.reason)) }
     })
     .await;
-    assert_eq!((status.replicas, status.desired_replicas), (Some(0), Some(0)));
     // `spec.replicas` is who scales by the scale subresource.
     world.patch(WEB, json!({ "spec": { "replicas": 2 } })).await;
     world.ready(WEB, 2).await;

@@ -11,6 +11,9 @@ mod kinds;
 
 use std::time::Duration;
 
+use compute_apiserver::Options;
+use compute_local::Settings;
+use compute_runtime::Runtime;
 use compute_testkit::objects::{placement, workload};
 use compute_testkit::{Embedded, Place, Stack as _, View, eventually, stays};
 use k8s_openapi::api::core::v1::Namespace;
@@ -129,7 +132,10 @@ async fn odd_namespaces(stack: &Embedded) {
 #[tokio::test]
 async fn objects_of_others_that_make_no_sense_hurt_nobody() {
     let heard = Heard::install();
-    let stack = Embedded::start().await;
+    let cities = ["DFW", "ORD"].map(str::to_owned).to_vec();
+    // Nobody refuses anything: neither a schema nor admission.
+    let settings = Settings { cities, admission: false, ..Settings::default() };
+    let stack = Embedded::with(Options::default(), Runtime::system(), settings).await;
     let view = View::new(&stack, "malformed").await;
     view.create(&workload("before", &["DFW", "ORD"], 1)).await;
     view.until_ready("before", &[("before-main-dfw", 1), ("before-main-ord", 1)]).await;

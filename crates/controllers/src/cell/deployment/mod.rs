@@ -19,10 +19,11 @@ use std::sync::Arc;
 
 use compute_api::compute::{Instance, WorkloadDeployment};
 use compute_api::names;
+use compute_core::news::MOMENT;
 use compute_runtime::cache::{Change, Closed};
 use compute_runtime::queue::Limits;
 use compute_runtime::write::Writer;
-use compute_runtime::{Cache, Key, Queue, Subscription, controller};
+use compute_runtime::{Cache, Key, Pace, Queue, Subscription, controller};
 use tokio_util::sync::CancellationToken;
 
 use super::indexes::{DEPLOYMENTS_IN, INSTANCES_OF, deployment_name};
@@ -46,11 +47,13 @@ struct Deployments {
     latest_instances: Arc<Latest<Instance>>,
     pending: Arc<Pending>,
     told: Told,
+    pace: Pace,
 }
 
 /// Runs until `stop`.
 pub(super) async fn run(cell: Cell, networking: bool, stop: CancellationToken) -> Result<(), Closed> {
     let plane = cell.plane.clone();
+    let queue = Queue::new(plane.runtime(), NAME, Limits::default());
     let deployments = Deployments {
         deployments: plane.cache(),
         instances: plane.cache(),
@@ -60,6 +63,7 @@ pub(super) async fn run(cell: Cell, networking: bool, stop: CancellationToken) -
         latest_instances: Arc::new(Latest::new()),
         pending: Arc::default(),
         told: Told::default(),
+        pace: Pace::new(&queue, MOMENT),
         cell,
     };
     deployments.deployments.index(&DEPLOYMENTS_IN);
@@ -69,7 +73,6 @@ pub(super) async fn run(cell: Cell, networking: bool, stop: CancellationToken) -
         () = stop.cancelled() => return Ok(()),
         synced = deployments.synced() => synced?,
     }
-    let queue = Queue::new(plane.runtime(), NAME, Limits::default());
     let _subscriptions = deployments.watch(&queue);
     controller::run(Arc::new(deployments), queue, stop.cancelled_owned()).await;
     Ok(())

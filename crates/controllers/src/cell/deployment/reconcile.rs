@@ -7,6 +7,7 @@ use compute_api::compute::{Instance, LocationReference, WorkloadDeployment};
 use compute_api::conditions::Update;
 use compute_api::k8s::{Resource as _, Timestamp};
 use compute_api::{finalizers, labels, names};
+use compute_core::news;
 use compute_core::planner::Options;
 use compute_core::rollup::deployment as rollup;
 use compute_core::{meta, networks, scale};
@@ -30,6 +31,7 @@ impl Reconciler for Deployments {
         let Some(cached) = self.deployments.get(&key.namespace, &key.name) else {
             self.latest.forget(key);
             self.told.forget(key);
+            self.pace.clear(key);
             return Ok(Next::Done);
         };
         let deployment = self.latest.of(key, cached);
@@ -124,8 +126,13 @@ impl Deployments {
         let instances = instances.iter().map(Arc::as_ref);
         let status = rollup::status(deployment, instances, location, network, self.now());
         if !rollup::differs(deployment.status.as_ref(), &status) {
+            self.pace.clear(key);
             return Ok(());
         }
+        if news::deployment_passes(deployment.status.as_ref(), &status) && self.pace.holds(key) {
+            return Ok(());
+        }
+        self.pace.clear(key);
         let fields = json!({
             "apiVersion": WorkloadDeployment::api_version(&()),
             "kind": WorkloadDeployment::kind(&()),

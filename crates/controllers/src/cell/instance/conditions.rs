@@ -7,6 +7,7 @@ use compute_api::compute::Instance;
 use compute_api::conditions as c;
 use compute_api::k8s::{Condition, Resource as _};
 use compute_core::instance_conditions::{self, Facts};
+use compute_core::news;
 use compute_core::quota::{self, Outcome};
 use compute_runtime::Key;
 use compute_runtime::controller::Error;
@@ -29,8 +30,13 @@ impl Instances {
     ) -> Result<Option<Arc<Instance>>, Error> {
         let own = instance_conditions::own(&instance, facts, self.cell.plane.runtime().clock().now());
         if !instance_conditions::differs(&instance, &own) {
+            self.pace.clear(key);
             return Ok(Some(instance));
         }
+        if news::own_conditions_pass(&instance, &own) && self.pace.holds(key) {
+            return Ok(Some(instance));
+        }
+        self.pace.clear(key);
         let fields = json!({
             "apiVersion": Instance::api_version(&()),
             "kind": Instance::kind(&()),

@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use compute_api::compute::{Instance, WorkloadDeployment};
 use compute_api::k8s::Resource as _;
 use compute_core::federation::Upstream;
-use compute_core::meta;
 use compute_core::writeback::{self, Refusal, Step};
+use compute_core::{meta, news};
 use compute_runtime::controller::Error;
 use compute_runtime::write::Target;
 use compute_runtime::{Key, Next};
@@ -36,7 +36,10 @@ impl WriteBack {
             writeback::decide(instance, owner.as_deref(), held.as_deref(), &upstream, &self.cluster_name);
         let (copy, object, status) = match decided {
             Ok(Step::Write { copy, object, status }) => (copy, object, status),
-            Ok(Step::UpToDate | Step::Wait) => return Ok(Next::Done),
+            Ok(Step::UpToDate | Step::Wait) => {
+                self.pace.clear(key);
+                return Ok(Next::Done);
+            }
             Err(refusal @ Refusal::Project(_)) => {
                 let matter = ("project", "NotWrittenBack");
                 self.told.warn(&self.cell.recorder, (key, instance), matter, refusal.to_string());
@@ -47,6 +50,10 @@ impl WriteBack {
                 return Ok(Next::Done);
             }
         };
+        if news::instance_passes(held.as_deref(), &copy) && self.pace.holds(key) {
+            return Ok(Next::Done);
+        }
+        self.pace.clear(key);
         let api = self.hub_api(key);
         let mut before = held;
         if object {
@@ -105,6 +112,7 @@ impl WriteBack {
     pub(super) async fn remove(&self, key: &Key) -> Result<Next, Error> {
         self.told.forget(key);
         self.latest.forget(key);
+        self.pace.clear(key);
         let held = self.copies.get(&key.namespace, &key.name);
         let Some(held) = held.filter(|held| !meta::is_being_deleted(&held.metadata)) else {
             return Ok(Next::Done);

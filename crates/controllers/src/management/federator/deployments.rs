@@ -14,10 +14,10 @@ use compute_api::{annotations, finalizers, names};
 use compute_core::federation::copy::{self, Step};
 use compute_core::federation::status::Cell;
 use compute_core::federation::{Upstream, namespace, status};
-use compute_core::meta;
+use compute_core::{meta, news};
 use compute_runtime::controller::Error;
 use compute_runtime::write::{MetadataPatch, Part, Target, Writer};
-use compute_runtime::{Change, Clock, Key, Next, PlaneId, Queue, Reconciler};
+use compute_runtime::{Change, Clock, Key, Next, Pace, PlaneId, Queue, Reconciler};
 use serde_json::json;
 
 use super::WRITER;
@@ -128,6 +128,7 @@ pub(in crate::management) struct DeploymentFederator {
     pub(super) hub: Arc<Hub>,
     pub(super) writer: Writer,
     clock: Arc<dyn Clock>,
+    pace: Pace,
 }
 
 impl Reconciler for DeploymentFederator {
@@ -150,15 +151,23 @@ impl Reconciler for DeploymentFederator {
             None if project.deployments.is_unreadable(&key.namespace, &key.name) => {
                 self.release_unreadable(key, &project).await?;
             }
-            None => self.remove_orphans(key, &project).await?,
+            None => {
+                self.pace.clear(key);
+                self.remove_orphans(key, &project).await?;
+            }
         }
         Ok(Next::Done)
     }
 }
 
 impl DeploymentFederator {
-    pub(in crate::management) fn new(view: &Arc<View>, hub: &Arc<Hub>, clock: &Arc<dyn Clock>) -> Self {
-        Self { view: view.clone(), hub: hub.clone(), writer: Writer::new(WRITER), clock: clock.clone() }
+    pub(in crate::management) fn new(
+        view: &Arc<View>,
+        hub: &Arc<Hub>,
+        clock: &Arc<dyn Clock>,
+        pace: Pace,
+    ) -> Self {
+        Self { view: view.clone(), hub: hub.clone(), writer: Writer::new(WRITER), clock: clock.clone(), pace }
     }
 
     async fn federate(
@@ -294,9 +303,15 @@ impl DeploymentFederator {
             Cell::Unknown
         };
         let wanted = status::mirror(deployment, copy, &cell, self.clock.now());
+        let key = Key::of(project.id(), deployment);
         if !status::differs(deployment.status.as_ref(), &wanted) {
+            self.pace.clear(&key);
             return Ok(());
         }
+        if news::deployment_passes(deployment.status.as_ref(), &wanted) && self.pace.holds(&key) {
+            return Ok(());
+        }
+        self.pace.clear(&key);
         let name = meta::name(&deployment.metadata);
         let fields = json!({
             "apiVersion": API_VERSION,

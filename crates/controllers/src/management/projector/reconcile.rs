@@ -8,13 +8,13 @@ use compute_api::compute::{Instance, WorkloadDeployment};
 use compute_api::kube::Api;
 use compute_api::kube::api::PropagationPolicy;
 use compute_api::{annotations, names};
-use compute_core::meta;
 use compute_core::projection::{self, OWNER_RECHECK, Step};
+use compute_core::{meta, news};
 use compute_runtime::cache::ObjectName;
 use compute_runtime::controller::Error;
 use compute_runtime::events::{Events, Notice};
 use compute_runtime::write::{Part, Target, Writer};
-use compute_runtime::{Key, Next, Reconciler};
+use compute_runtime::{Key, Next, Pace, Reconciler};
 
 use super::{NAME, Quarantine};
 use crate::management::requests::gone;
@@ -27,6 +27,7 @@ pub(in crate::management) struct InstanceProjector {
     events: Events,
     writer: Writer,
     quarantine: Arc<Quarantine>,
+    pace: Pace,
 }
 
 impl Reconciler for InstanceProjector {
@@ -82,6 +83,13 @@ impl Reconciler for InstanceProjector {
         if let Some(copy) = copy {
             self.quarantine.release_copy(copy);
         }
+        if let Step::Write { projection, .. } = &step
+            && news::instance_passes(projected.as_deref(), projection)
+            && self.pace.holds(key)
+        {
+            return Ok(Next::Done);
+        }
+        self.pace.clear(key);
         self.execute(&project, projected.as_deref(), step).await
     }
 }
@@ -92,6 +100,7 @@ impl InstanceProjector {
         hub: &Arc<Hub>,
         events: &Events,
         quarantine: &Arc<Quarantine>,
+        pace: Pace,
     ) -> Self {
         Self {
             view: view.clone(),
@@ -99,6 +108,7 @@ impl InstanceProjector {
             events: events.clone(),
             writer: Writer::new(NAME),
             quarantine: quarantine.clone(),
+            pace,
         }
     }
 

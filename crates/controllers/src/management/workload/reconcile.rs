@@ -10,11 +10,11 @@ use compute_api::kube::Api;
 use compute_api::kube::api::PropagationPolicy;
 use compute_core::deployments::{self, Plan, Step};
 use compute_core::location::Offered;
-use compute_core::{meta, rollup};
+use compute_core::{meta, news, rollup};
 use compute_runtime::controller::Error;
 use compute_runtime::events::Events;
 use compute_runtime::write::{Part, Target, Writer};
-use compute_runtime::{Clock, Key, Next, Reconciler};
+use compute_runtime::{Clock, Key, Next, Pace, Reconciler};
 use futures::{StreamExt as _, stream};
 use serde_json::json;
 
@@ -32,6 +32,7 @@ pub(in crate::management) struct WorkloadReconciler {
     pub(super) writer: Writer,
     pub(super) events: Events,
     clock: Arc<dyn Clock>,
+    pace: Pace,
 }
 
 /// Deployments that count for one Workload, by name: those that it controls, and those that hold a name it would choose.
@@ -48,7 +49,10 @@ impl Reconciler for WorkloadReconciler {
         if !project.workloads.is_connected() || !project.deployments.is_connected() {
             return Ok(Next::Done);
         }
-        let Some(workload) = project.workloads.get(&key.namespace, &key.name) else { return Ok(Next::Done) };
+        let Some(workload) = project.workloads.get(&key.namespace, &key.name) else {
+            self.pace.clear(key);
+            return Ok(Next::Done);
+        };
         if meta::is_being_deleted(&workload.metadata) {
             return self.release(&project, &workload).await;
         }
@@ -61,8 +65,14 @@ impl Reconciler for WorkloadReconciler {
 }
 
 impl WorkloadReconciler {
-    pub(in crate::management) fn new(view: &Arc<View>, events: &Events, clock: &Arc<dyn Clock>) -> Self {
-        Self { view: view.clone(), writer: Writer::new(NAME), events: events.clone(), clock: clock.clone() }
+    pub(in crate::management) fn new(
+        view: &Arc<View>,
+        events: &Events,
+        clock: &Arc<dyn Clock>,
+        pace: Pace,
+    ) -> Self {
+        let writer = Writer::new(NAME);
+        Self { view: view.clone(), writer, events: events.clone(), clock: clock.clone(), pace }
     }
 
     /// Brings the deployments of a Workload to what it asks for, and its status to what they are.
@@ -87,7 +97,7 @@ impl WorkloadReconciler {
         let plan = decide(&held);
         let failure = self.execute(project, &plan, &mut held).await.err();
         let left = if plan.changes_nothing() { plan } else { decide(&held) };
-        let written = self.report(&workloads, &networks, workload, &held, &left).await;
+        let written = self.report(project, &networks, workload, &held, &left).await;
         failure.map_or(Ok(()), Err)?;
         written?;
         Ok(Next::Done)
@@ -158,7 +168,7 @@ impl WorkloadReconciler {
     /// Writes the status, if it differs.
     async fn report(
         &self,
-        workloads: &Api<Workload>,
+        project: &Project,
         networks: &Networks,
         workload: &Workload,
         held: &Held,
@@ -171,9 +181,16 @@ impl WorkloadReconciler {
         };
         let deployments = held.values().map(|deployment| &**deployment);
         let status = rollup::workload::status(workload, deployments, left, missing, self.clock.now());
+        let key = Key::of(project.id(), workload);
         if !rollup::workload::differs(workload.status.as_ref(), &status) {
+            self.pace.clear(&key);
             return Ok(());
         }
+        if news::workload_passes(workload.status.as_ref(), &status) && self.pace.holds(&key) {
+            return Ok(());
+        }
+        self.pace.clear(&key);
+        let workloads: Api<Workload> = Api::namespaced(project.client(), meta::namespace(&workload.metadata));
         let name = meta::name(&workload.metadata);
         let fields = json!({
             "apiVersion": API_VERSION,
@@ -182,7 +199,7 @@ impl WorkloadReconciler {
             "metadata": { "name": name, "uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version },
             "status": status,
         });
-        self.writer.apply_status(workloads, name, &fields).await.context("writing the status")?;
+        self.writer.apply_status(&workloads, name, &fields).await.context("writing the status")?;
         Ok(())
     }
 }
