@@ -38,6 +38,9 @@ impl Default for Limits {
     }
 }
 
+/// When to ask again what a plane had no place for.
+const AGAIN: Duration = Duration::from_millis(100);
+
 /// Why something could not be looked up. The caller may try again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -133,25 +136,36 @@ impl Asker<'_> {
             Question::Source(source) => format!("whether you may read {} {:?}", source.kind(), source.name()),
             Question::Cities => "which cities are offered to this project".to_owned(),
         };
-        match tokio::time::timeout(within, self.answer(question, &what)).await {
+        let answered = async {
+            loop {
+                match self.answer(&question, &what).await {
+                    // A burst of writes asks more at once than a plane answers to one caller.
+                    Err(Unanswered::Failed { source, .. }) if is_too_many(&source) => {
+                        tokio::time::sleep(AGAIN).await;
+                    }
+                    other => return other,
+                }
+            }
+        };
+        match tokio::time::timeout(within, answered).await {
             Ok(found) => found,
             Err(_) => Err(Unanswered::Late(what)),
         }
     }
 
-    async fn answer(&self, question: Question, what: &str) -> Result<Found, Unanswered> {
+    async fn answer(&self, question: &Question, what: &str) -> Result<Found, Unanswered> {
         match question {
             Question::Network(name) => {
-                let fact = self.network(&name, what).await?;
-                Ok(Found::Network(name, fact))
+                let fact = self.network(name, what).await?;
+                Ok(Found::Network(name.clone(), fact))
             }
             Question::Source(source) => {
-                let resource = match &source {
+                let resource = match source {
                     Source::ConfigMap(_) => "configmaps",
                     Source::Secret(_) => "secrets",
                 };
                 let may = self.may("get", "", resource, source.name(), what).await?;
-                Ok(Found::Source(source, may))
+                Ok(Found::Source(source.clone(), may))
             }
             Question::Cities => {
                 let offered = self.offered().await.map_err(failed(what))?;
@@ -214,6 +228,10 @@ impl Asker<'_> {
             _ => Ok(may),
         }
     }
+}
+
+fn is_too_many(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 429)
 }
 
 fn failed(what: &str) -> impl FnOnce(kube::Error) -> Unanswered {

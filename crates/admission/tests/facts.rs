@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use common::{Meddled, World, person, refused, workload, workload_with_data, write};
@@ -214,6 +215,28 @@ async fn no_answer_is_not_an_answer() {
         let (code, message) = refused(answer);
         assert_eq!((code, message), (500, format!("Internal error occurred: {what}; try again")));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plane_that_has_no_place_is_asked_again() {
+    let world = World::new().await;
+    empower(&world, "ann").await;
+    let full = || Meddled::Answer(429, json!({ "kind": "Status", "code": 429, "reason": "TooManyRequests" }));
+    let admission = Admission::new(None);
+    let wire = world.wire();
+    let refusals = std::sync::atomic::AtomicUsize::new(6);
+    wire.meddle(move |_| {
+        let left = refusals.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        left.is_ok().then(full)
+    });
+    let write = write(person("ann"), workload("web"), None);
+    let answer = admission.validate(&write, || Ok(wire.client())).await;
+    assert!(answer.refusal.is_none(), "{answer:?}");
+    // One that never has is given up.
+    wire.meddle(move |_| Some(full()));
+    let (code, message) = refused(admission.validate(&write, || Ok(wire.client())).await);
+    assert_eq!(code, 500);
+    assert!(message.ends_with("could not be checked in time; try again"), "{message}");
 }
 
 #[tokio::test(start_paused = true)]
