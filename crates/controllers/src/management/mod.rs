@@ -18,11 +18,10 @@ mod workload;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use compute_core::news::MOMENT;
 use compute_runtime::events::Events;
 use compute_runtime::queue::Limits;
 use compute_runtime::tasks::Tasks;
-use compute_runtime::{Pace, Plane, Planes, Queue, Reconciler, controller};
+use compute_runtime::{Plane, Planes, Queue, Reconciler, controller};
 
 use view::{Hub, View, Watcher};
 
@@ -47,7 +46,6 @@ pub fn spawn(tasks: &mut Tasks, setup: Setup) {
     let Setup { projects, core, hub, events } = setup;
     let runtime = projects.runtime().clone();
     let queue = |name| Queue::new(&runtime, name, Limits::default());
-    let pace = |queue| Pace::new(queue, MOMENT);
     let watches = queue(view::NAME);
     let workloads = queue(workload::NAME);
     let mut watchers: Vec<Box<dyn Watcher>> =
@@ -59,7 +57,7 @@ pub fn spawn(tasks: &mut Tasks, setup: Setup) {
         run(
             tasks,
             &workloads,
-            workload::WorkloadReconciler::new(&view, &events, runtime.clock(), pace(&workloads)),
+            workload::WorkloadReconciler::new(&view, &events, runtime.clock(), workloads.clone()),
         );
         return;
     };
@@ -79,19 +77,19 @@ pub fn spawn(tasks: &mut Tasks, setup: Setup) {
     run(
         tasks,
         &workloads,
-        workload::WorkloadReconciler::new(&view, &events, runtime.clock(), pace(&workloads)),
+        workload::WorkloadReconciler::new(&view, &events, runtime.clock(), workloads.clone()),
     );
     run(
         tasks,
         &deployments,
-        federator::deployments::DeploymentFederator::new(&view, &hub, runtime.clock(), pace(&deployments)),
+        federator::deployments::DeploymentFederator::new(&view, &hub, runtime.clock(), deployments.clone()),
     );
     run(tasks, &policies, federator::policies::PolicyFederator::new(&hub));
     run(tasks, &namespaces, federator::namespaces::NamespaceFederator::new(&view, &hub, core));
     run(
         tasks,
         &instances,
-        projector::InstanceProjector::new(&view, &hub, &events, &quarantine, pace(&instances)),
+        projector::InstanceProjector::new(&view, &hub, &events, &quarantine, instances.clone()),
     );
 }
 

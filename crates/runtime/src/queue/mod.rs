@@ -159,6 +159,14 @@ impl Queue {
         self.change(|state, now| state.add_at(key, now + delay, now));
     }
 
+    /// Whether a pass holds back a write that is likely to be overtaken. It does until `moment` after the first of the passes in a row that
+    /// did; the key is due again then, and what is written is decided anew.
+    pub fn hold(&self, key: &Key, moment: Duration) -> bool {
+        let mut holds = false;
+        self.change(|state, now| holds = state.hold(key, moment, now));
+        holds
+    }
+
     /// Forgets a plane's keys and timers. Work in hand ends by itself, and is not repeated.
     pub fn remove_plane(&self, plane: &PlaneId) {
         self.change(|state, _| state.remove_plane(plane));

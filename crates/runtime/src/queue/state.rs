@@ -40,6 +40,8 @@ struct Entry {
     not_before: Option<Instant>,
     /// When it becomes due by itself. Also in `timers`.
     timer: Option<Instant>,
+    /// Since when what its passes would write is held back.
+    held: Option<Instant>,
 }
 
 enum Phase {
@@ -57,6 +59,8 @@ struct Pass {
     lane: Lane,
     /// It must run once more when this pass has ended.
     again: bool,
+    /// It holds something back.
+    holds: bool,
     /// Its plane was removed: what becomes of this pass is of no interest.
     abandoned: bool,
 }
@@ -108,7 +112,8 @@ impl State {
     /// Makes a key due.
     pub(super) fn add(&mut self, key: Key, now: Instant) {
         let Some(entry) = self.entries.get_mut(&key) else {
-            let entry = Entry { phase: Phase::Waiting, failures: 0, not_before: None, timer: None };
+            let entry =
+                Entry { phase: Phase::Waiting, failures: 0, not_before: None, timer: None, held: None };
             self.entries.insert(key.clone(), entry);
             return self.make_due(key);
         };
@@ -127,11 +132,23 @@ impl State {
         if at <= now {
             return self.add(key, now);
         }
-        let waiting = Entry { phase: Phase::Waiting, failures: 0, not_before: None, timer: None };
+        let waiting = Entry { phase: Phase::Waiting, failures: 0, not_before: None, timer: None, held: None };
         let entry = self.entries.entry(key.clone()).or_insert(waiting);
         if !matches!(entry.phase, Phase::Due) {
             self.set_timer(key, at);
         }
+    }
+
+    /// Whether the pass in hand holds back what it would write. If so, the key is due again when it must not any more.
+    pub(super) fn hold(&mut self, key: &Key, moment: Duration, now: Instant) -> bool {
+        let Some(entry) = self.entries.get_mut(key) else { return false };
+        let Phase::InHand(pass) = &mut entry.phase else { return false };
+        let until = *entry.held.get_or_insert(now) + moment;
+        pass.holds = until > now;
+        if pass.holds {
+            self.set_timer(key.clone(), until);
+        }
+        until > now
     }
 
     /// The next key to work on.
@@ -148,7 +165,14 @@ impl State {
         }
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.not_before = None;
-            entry.phase = Phase::InHand(Pass { number, began: now, lane, again: false, abandoned: false });
+            entry.phase = Phase::InHand(Pass {
+                number,
+                began: now,
+                lane,
+                again: false,
+                holds: false,
+                abandoned: false,
+            });
         }
         Some(key)
     }
@@ -196,6 +220,7 @@ impl State {
         let Phase::InHand(pass) = std::mem::replace(&mut entry.phase, Phase::Waiting) else { return };
         let outcome = if pass.abandoned { Outcome::Done } else { outcome };
         let failed = matches!(outcome, Outcome::Failed);
+        entry.held = entry.held.filter(|_| pass.holds);
         entry.failures = if failed { entry.failures.saturating_add(1) } else { 0 };
         let failures = entry.failures;
         self.pass_ended(&key, &pass, limits, now);

@@ -349,3 +349,57 @@ async fn history(steps: Vec<Step>) {
     assert!(runs.values().all(|runs| *runs <= 2), "too often: {runs:?}");
     assert!(queue.0.state.lock().is_empty(), "something is left");
 }
+
+const MOMENT: Duration = Duration::from_millis(200);
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_back_comes_again_by_itself_and_is_not_held_back_twice() {
+    let queue = queue(Limits::default());
+    let (key, began) = (key("a", "1"), Instant::now());
+    queue.add(key.clone());
+    let work = take(&queue).await.unwrap();
+    assert!(queue.hold(&key, MOMENT));
+    work.done();
+    advance(MOMENT / 2).await;
+    // Other news comes meanwhile: the moment is still the first one's.
+    queue.add(key.clone());
+    let work = take(&queue).await.unwrap();
+    assert!(queue.hold(&key, MOMENT));
+    work.done();
+    let work = queue.next().await;
+    assert_eq!(began.elapsed(), MOMENT);
+    assert!(!queue.hold(&key, MOMENT));
+    work.done();
+    assert!(queue.0.state.lock().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pass_that_holds_nothing_back_ends_the_wait() {
+    let queue = queue(Limits::default());
+    let key = key("a", "1");
+    queue.add(key.clone());
+    let work = take(&queue).await.unwrap();
+    assert!(queue.hold(&key, MOMENT));
+    work.done();
+    queue.add(key.clone());
+    take(&queue).await.unwrap().done();
+    assert!(queue.0.state.lock().is_empty(), "nothing is left to come again for");
+    advance(MOMENT).await;
+    queue.add(key.clone());
+    let work = take(&queue).await.unwrap();
+    assert!(queue.hold(&key, MOMENT), "what comes next waits anew");
+    work.done();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_back_goes_with_its_plane() {
+    let queue = queue(Limits::default());
+    let key = key("a", "1");
+    queue.add(key.clone());
+    let work = take(&queue).await.unwrap();
+    assert!(queue.hold(&key, MOMENT));
+    queue.remove_plane(&key.plane);
+    work.done();
+    assert!(queue.0.state.lock().is_empty());
+    assert!(!queue.hold(&key, MOMENT), "no pass is in hand");
+}

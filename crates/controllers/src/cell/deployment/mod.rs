@@ -19,11 +19,10 @@ use std::sync::Arc;
 
 use compute_api::compute::{Instance, WorkloadDeployment};
 use compute_api::names;
-use compute_core::news::MOMENT;
 use compute_runtime::cache::{Change, Closed};
 use compute_runtime::queue::Limits;
 use compute_runtime::write::Writer;
-use compute_runtime::{Cache, Key, Pace, Queue, Subscription, controller};
+use compute_runtime::{Cache, Key, Queue, Subscription, controller};
 use tokio_util::sync::CancellationToken;
 
 use super::indexes::{DEPLOYMENTS_IN, INSTANCES_OF, deployment_name};
@@ -47,7 +46,7 @@ struct Deployments {
     latest_instances: Arc<Latest<Instance>>,
     pending: Arc<Pending>,
     told: Told,
-    pace: Pace,
+    queue: Queue,
 }
 
 /// Runs until `stop`.
@@ -63,7 +62,7 @@ pub(super) async fn run(cell: Cell, networking: bool, stop: CancellationToken) -
         latest_instances: Arc::new(Latest::new()),
         pending: Arc::default(),
         told: Told::default(),
-        pace: Pace::new(&queue, MOMENT),
+        queue: queue.clone(),
         cell,
     };
     deployments.deployments.index(&DEPLOYMENTS_IN);

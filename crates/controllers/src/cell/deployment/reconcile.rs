@@ -31,7 +31,6 @@ impl Reconciler for Deployments {
         let Some(cached) = self.deployments.get(&key.namespace, &key.name) else {
             self.latest.forget(key);
             self.told.forget(key);
-            self.pace.clear(key);
             return Ok(Next::Done);
         };
         let deployment = self.latest.of(key, cached);
@@ -126,13 +125,12 @@ impl Deployments {
         let instances = instances.iter().map(Arc::as_ref);
         let status = rollup::status(deployment, instances, location, network, self.now());
         if !rollup::differs(deployment.status.as_ref(), &status) {
-            self.pace.clear(key);
             return Ok(());
         }
-        if news::deployment_passes(deployment.status.as_ref(), &status) && self.pace.holds(key) {
+        if news::deployment_passes(deployment.status.as_ref(), &status) && self.queue.hold(key, news::MOMENT)
+        {
             return Ok(());
         }
-        self.pace.clear(key);
         let fields = json!({
             "apiVersion": WorkloadDeployment::api_version(&()),
             "kind": WorkloadDeployment::kind(&()),

@@ -30,13 +30,11 @@ impl Instances {
     ) -> Result<Option<Arc<Instance>>, Error> {
         let own = instance_conditions::own(&instance, facts, self.cell.plane.runtime().clock().now());
         if !instance_conditions::differs(&instance, &own) {
-            self.pace.clear(key);
             return Ok(Some(instance));
         }
-        if news::own_conditions_pass(&instance, &own) && self.pace.holds(key) {
+        if news::own_conditions_pass(&instance, &own) && self.queue.hold(key, news::MOMENT) {
             return Ok(Some(instance));
         }
-        self.pace.clear(key);
         let fields = json!({
             "apiVersion": Instance::api_version(&()),
             "kind": Instance::kind(&()),

@@ -22,12 +22,11 @@ use compute_api::compute::{Instance, WorkloadDeployment};
 use compute_api::conditions::{self as c, NETWORK_READY};
 use compute_api::k8s::Condition;
 use compute_core::meta;
-use compute_core::news::MOMENT;
 use compute_core::rollup::deployment::observed_generation;
 use compute_runtime::cache::{Change, Closed};
 use compute_runtime::queue::Limits;
 use compute_runtime::write::Writer;
-use compute_runtime::{Cache, Pace, Queue, Subscription, controller};
+use compute_runtime::{Cache, Queue, Subscription, controller};
 use tokio_util::sync::CancellationToken;
 
 use super::indexes::{INSTANCES_NAMING, INSTANCES_OF};
@@ -49,7 +48,7 @@ struct Instances {
     writer: Writer,
     latest: Latest<Instance>,
     told: Told,
-    pace: Pace,
+    queue: Queue,
 }
 
 /// Runs until `stop`.
@@ -64,7 +63,7 @@ pub(super) async fn run(cell: Cell, quota: Option<Origin>, stop: CancellationTok
         writer: Writer::new(NAME),
         latest: Latest::new(),
         told: Told::default(),
-        pace: Pace::new(&queue, MOMENT),
+        queue: queue.clone(),
         cell,
     };
     instances.instances.index(&INSTANCES_OF);

@@ -56,7 +56,6 @@ impl Instances {
     fn gone(&self, key: &Key) {
         self.latest.forget(key);
         self.told.forget(key);
-        self.pace.clear(key);
         self.quota.forget(key, self.instances.is_namespace_empty(&key.namespace));
     }
 

@@ -37,7 +37,6 @@ impl WriteBack {
         let (copy, object, status) = match decided {
             Ok(Step::Write { copy, object, status }) => (copy, object, status),
             Ok(Step::UpToDate | Step::Wait) => {
-                self.pace.clear(key);
                 return Ok(Next::Done);
             }
             Err(refusal @ Refusal::Project(_)) => {
@@ -50,10 +49,9 @@ impl WriteBack {
                 return Ok(Next::Done);
             }
         };
-        if news::instance_passes(held.as_deref(), &copy) && self.pace.holds(key) {
+        if news::instance_passes(held.as_deref(), &copy) && self.queue.hold(key, news::MOMENT) {
             return Ok(Next::Done);
         }
-        self.pace.clear(key);
         let api = self.hub_api(key);
         let mut before = held;
         if object {
@@ -112,7 +110,6 @@ impl WriteBack {
     pub(super) async fn remove(&self, key: &Key) -> Result<Next, Error> {
         self.told.forget(key);
         self.latest.forget(key);
-        self.pace.clear(key);
         let held = self.copies.get(&key.namespace, &key.name);
         let Some(held) = held.filter(|held| !meta::is_being_deleted(&held.metadata)) else {
             return Ok(Next::Done);

@@ -19,13 +19,12 @@ use std::time::Duration;
 
 use compute_api::compute::{Instance, WorkloadDeployment};
 use compute_api::labels::{self, SOURCE_CLUSTER};
-use compute_core::news::MOMENT;
 use compute_core::{meta, writeback};
 use compute_runtime::cache::{Change, Closed, Selector};
 use compute_runtime::controller::Error;
 use compute_runtime::queue::Limits;
 use compute_runtime::write::Writer;
-use compute_runtime::{Cache, Key, Next, Pace, Plane, PlaneId, Queue, Reconciler, Subscription, controller};
+use compute_runtime::{Cache, Key, Next, Plane, PlaneId, Queue, Reconciler, Subscription, controller};
 use tokio_util::sync::CancellationToken;
 
 use super::Cell;
@@ -52,7 +51,6 @@ struct WriteBack {
     writer: Writer,
     latest: Latest<Instance>,
     told: Told,
-    pace: Pace,
 }
 
 /// Runs until `stop`.
@@ -75,7 +73,6 @@ pub(super) async fn run(
         writer: Writer::new(NAME).with_timeout(TIMEOUT),
         latest: Latest::new(),
         told: Told::default(),
-        pace: Pace::new(&queue, MOMENT),
         queue: queue.clone(),
         identity,
         cell,

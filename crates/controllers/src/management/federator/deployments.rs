@@ -17,7 +17,7 @@ use compute_core::federation::{Upstream, namespace, status};
 use compute_core::{meta, news};
 use compute_runtime::controller::Error;
 use compute_runtime::write::{MetadataPatch, Part, Target, Writer};
-use compute_runtime::{Change, Clock, Key, Next, Pace, PlaneId, Queue, Reconciler};
+use compute_runtime::{Change, Clock, Key, Next, PlaneId, Queue, Reconciler};
 use serde_json::json;
 
 use super::WRITER;
@@ -128,7 +128,7 @@ pub(in crate::management) struct DeploymentFederator {
     pub(super) hub: Arc<Hub>,
     pub(super) writer: Writer,
     clock: Arc<dyn Clock>,
-    pace: Pace,
+    queue: Queue,
 }
 
 impl Reconciler for DeploymentFederator {
@@ -152,7 +152,6 @@ impl Reconciler for DeploymentFederator {
                 self.release_unreadable(key, &project).await?;
             }
             None => {
-                self.pace.clear(key);
                 self.remove_orphans(key, &project).await?;
             }
         }
@@ -165,9 +164,15 @@ impl DeploymentFederator {
         view: &Arc<View>,
         hub: &Arc<Hub>,
         clock: &Arc<dyn Clock>,
-        pace: Pace,
+        queue: Queue,
     ) -> Self {
-        Self { view: view.clone(), hub: hub.clone(), writer: Writer::new(WRITER), clock: clock.clone(), pace }
+        Self {
+            view: view.clone(),
+            hub: hub.clone(),
+            writer: Writer::new(WRITER),
+            clock: clock.clone(),
+            queue,
+        }
     }
 
     async fn federate(
@@ -305,13 +310,12 @@ impl DeploymentFederator {
         let wanted = status::mirror(deployment, copy, &cell, self.clock.now());
         let key = Key::of(project.id(), deployment);
         if !status::differs(deployment.status.as_ref(), &wanted) {
-            self.pace.clear(&key);
             return Ok(());
         }
-        if news::deployment_passes(deployment.status.as_ref(), &wanted) && self.pace.holds(&key) {
+        if news::deployment_passes(deployment.status.as_ref(), &wanted) && self.queue.hold(&key, news::MOMENT)
+        {
             return Ok(());
         }
-        self.pace.clear(&key);
         let name = meta::name(&deployment.metadata);
         let fields = json!({
             "apiVersion": API_VERSION,

@@ -14,7 +14,7 @@ use compute_runtime::cache::ObjectName;
 use compute_runtime::controller::Error;
 use compute_runtime::events::{Events, Notice};
 use compute_runtime::write::{Part, Target, Writer};
-use compute_runtime::{Key, Next, Pace, Reconciler};
+use compute_runtime::{Key, Next, Queue, Reconciler};
 
 use super::{NAME, Quarantine};
 use crate::management::requests::gone;
@@ -27,7 +27,7 @@ pub(in crate::management) struct InstanceProjector {
     events: Events,
     writer: Writer,
     quarantine: Arc<Quarantine>,
-    pace: Pace,
+    queue: Queue,
 }
 
 impl Reconciler for InstanceProjector {
@@ -85,11 +85,10 @@ impl Reconciler for InstanceProjector {
         }
         if let Step::Write { projection, .. } = &step
             && news::instance_passes(projected.as_deref(), projection)
-            && self.pace.holds(key)
+            && self.queue.hold(key, news::MOMENT)
         {
             return Ok(Next::Done);
         }
-        self.pace.clear(key);
         self.execute(&project, projected.as_deref(), step).await
     }
 }
@@ -100,7 +99,7 @@ impl InstanceProjector {
         hub: &Arc<Hub>,
         events: &Events,
         quarantine: &Arc<Quarantine>,
-        pace: Pace,
+        queue: Queue,
     ) -> Self {
         Self {
             view: view.clone(),
@@ -108,7 +107,7 @@ impl InstanceProjector {
             events: events.clone(),
             writer: Writer::new(NAME),
             quarantine: quarantine.clone(),
-            pace,
+            queue,
         }
     }
 

@@ -14,7 +14,7 @@ use compute_core::{meta, news, rollup};
 use compute_runtime::controller::Error;
 use compute_runtime::events::Events;
 use compute_runtime::write::{Part, Target, Writer};
-use compute_runtime::{Clock, Key, Next, Pace, Reconciler};
+use compute_runtime::{Clock, Key, Next, Queue, Reconciler};
 use futures::{StreamExt as _, stream};
 use serde_json::json;
 
@@ -32,7 +32,7 @@ pub(in crate::management) struct WorkloadReconciler {
     pub(super) writer: Writer,
     pub(super) events: Events,
     clock: Arc<dyn Clock>,
-    pace: Pace,
+    queue: Queue,
 }
 
 /// Deployments that count for one Workload, by name: those that it controls, and those that hold a name it would choose.
@@ -50,7 +50,6 @@ impl Reconciler for WorkloadReconciler {
             return Ok(Next::Done);
         }
         let Some(workload) = project.workloads.get(&key.namespace, &key.name) else {
-            self.pace.clear(key);
             return Ok(Next::Done);
         };
         if meta::is_being_deleted(&workload.metadata) {
@@ -69,10 +68,10 @@ impl WorkloadReconciler {
         view: &Arc<View>,
         events: &Events,
         clock: &Arc<dyn Clock>,
-        pace: Pace,
+        queue: Queue,
     ) -> Self {
         let writer = Writer::new(NAME);
-        Self { view: view.clone(), writer, events: events.clone(), clock: clock.clone(), pace }
+        Self { view: view.clone(), writer, events: events.clone(), clock: clock.clone(), queue }
     }
 
     /// Brings the deployments of a Workload to what it asks for, and its status to what they are.
@@ -183,13 +182,11 @@ impl WorkloadReconciler {
         let status = rollup::workload::status(workload, deployments, left, missing, self.clock.now());
         let key = Key::of(project.id(), workload);
         if !rollup::workload::differs(workload.status.as_ref(), &status) {
-            self.pace.clear(&key);
             return Ok(());
         }
-        if news::workload_passes(workload.status.as_ref(), &status) && self.pace.holds(&key) {
+        if news::workload_passes(workload.status.as_ref(), &status) && self.queue.hold(&key, news::MOMENT) {
             return Ok(());
         }
-        self.pace.clear(&key);
         let workloads: Api<Workload> = Api::namespaced(project.client(), meta::namespace(&workload.metadata));
         let name = meta::name(&workload.metadata);
         let fields = json!({
