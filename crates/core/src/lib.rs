@@ -15,6 +15,7 @@
 //! see of it all comes from [`instance_conditions`] and [`rollup`]. What may be written at all is in [`admission`].
 
 pub mod admission;
+pub mod changes;
 pub mod deployments;
 pub mod federation;
 pub mod image;
@@ -35,6 +36,7 @@ pub mod reasons;
 pub mod referenced_data;
 pub mod removal;
 pub mod restart;
+pub mod revisions;
 pub mod rollup;
 pub mod scale;
 pub mod subnets;

@@ -1,0 +1,85 @@
+//! What is asked when nothing was given.
+
+use compute_core::location::Offered;
+use compute_core::quota::size::CATALOG;
+use inquire::validator::Validation;
+use inquire::{CustomType, MultiSelect, Select, Text};
+
+use super::flags::Flags;
+use crate::commands::ask::unanswered;
+use crate::failure::{Failure, Result};
+use crate::fetch;
+use crate::session::Session;
+
+/// Asks for what the options do not say: a name, an image, cities, how many, and a port.
+pub(super) async fn ask(session: &Session, given: &Flags) -> Result<(String, Flags)> {
+    let bindings = fetch::bindings(session).await?;
+    let cities: Vec<String> = Offered::of(&bindings).cities().map(str::to_owned).collect();
+    if cities.is_empty() {
+        return Err(Failure::new("cannot deploy", "no city is offered to this project yet")
+            .next("cities", "see the cities"));
+    }
+    let mut flags = given.clone();
+    let name = Text::new("Name of the workload:")
+        .with_help_message("small letters, digits and hyphens, such as web")
+        .with_validator(|text: &str| {
+            Ok(match is_name(text) {
+                true => Validation::Valid,
+                false => {
+                    Validation::Invalid("small letters, digits and hyphens; it starts with a letter".into())
+                }
+            })
+        })
+        .prompt()
+        .map_err(|error| unanswered(&error))?;
+    if flags.image.is_none() {
+        let image = Text::new("Image to run:")
+            .with_placeholder("docker.io/library/nginx:1.29")
+            .with_validator(|text: &str| {
+                Ok(match compute_core::image::Reference::parse(text) {
+                    Ok(_) => Validation::Valid,
+                    Err(_) => Validation::Invalid("that is no image's name".into()),
+                })
+            })
+            .prompt();
+        flags.image = Some(image.map_err(|error| unanswered(&error))?);
+    }
+    if flags.city.is_empty() {
+        let chosen = MultiSelect::new("Cities to run in:", cities)
+            .with_help_message("space to choose, enter to go on")
+            .with_default(&[0])
+            .with_validator(|chosen: &[inquire::list_option::ListOption<&String>]| {
+                Ok(match chosen.is_empty() {
+                    true => Validation::Invalid("choose at least one".into()),
+                    false => Validation::Valid,
+                })
+            })
+            .prompt();
+        flags.city = chosen.map_err(|error| unanswered(&error))?;
+    }
+    if flags.min.is_none() {
+        let least = CustomType::<i64>::new("Instances in each city:").with_default(1).prompt();
+        flags.min = Some(least.map_err(|error| unanswered(&error))?);
+    }
+    if flags.instance_type.is_none() && CATALOG.len() > 1 {
+        let types: Vec<&str> = CATALOG.iter().map(|one| one.name).collect();
+        let chosen = Select::new("Type of instances:", types).prompt();
+        flags.instance_type = Some(chosen.map_err(|error| unanswered(&error))?.to_owned());
+    }
+    if flags.port.is_empty() {
+        let port = Text::new("Port that it listens on (empty for none):").prompt();
+        let port = port.map_err(|error| unanswered(&error))?;
+        if !port.trim().is_empty() {
+            let port = super::flags::port(port.trim())
+                .map_err(|why| Failure::usage("cannot deploy", why).advice("run the command again"))?;
+            flags.port = vec![port];
+        }
+    }
+    Ok((name, flags))
+}
+
+/// Whether a text can be a workload's name.
+fn is_name(text: &str) -> bool {
+    let letters = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+    letters && text.len() <= 63 && text.starts_with(|c: char| c.is_ascii_lowercase()) && !text.ends_with('-')
+}

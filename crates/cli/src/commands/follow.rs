@@ -1,0 +1,279 @@
+//! Following a rollout until it is done, is certain not to get on, or is not waited for any more.
+//!
+//! On a terminal the cities are redrawn; elsewhere a line is added when one changes. Ctrl-C stops following and nothing else.
+
+use std::time::Duration;
+
+use compute_api::compute::{Instance, Workload, WorkloadDeployment};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::time::Instant;
+
+use crate::failure::{Exit, Failure, Result};
+use crate::model::advice;
+use crate::model::city::CityView;
+use crate::model::rollout::{Verdict, verdict};
+use crate::model::workload::{self, WorkloadView};
+use crate::session::Session;
+use crate::words::{self, time};
+use crate::{fetch, render};
+
+/// How often it is looked, at first.
+const SOON: Duration = Duration::from_millis(200);
+/// How often it is looked later: as often as a person likes to see something move.
+const LATER: Duration = Duration::from_millis(700);
+/// What is certain has to stay so: what is seen of several objects is not of one moment.
+const CERTAIN_AFTER: Duration = Duration::from_millis(1500);
+/// How long a server may be gone while it is being waited for.
+const GONE: Duration = Duration::from_secs(30);
+/// How often a spinner moves.
+const TICK: Duration = Duration::from_millis(120);
+
+/// Until when to wait.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Patience {
+    /// How long to wait, such as 90s or 10m
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    pub(crate) timeout: Duration,
+}
+
+/// A time such as `90s`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let parsed: Result<compute_api::jiff::SignedDuration, _> = text.trim().parse();
+    let parsed = parsed.ok().and_then(|parsed| Duration::try_from(parsed).ok());
+    parsed.ok_or_else(|| "a time is a number with a unit, such as 90s or 10m".to_owned())
+}
+
+/// How following ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Everything is as wanted.
+    Done,
+    /// It waits until it is resumed.
+    Paused,
+    /// Ctrl-C.
+    Detached,
+}
+
+/// What is seen of a rollout at one look.
+struct Seen {
+    workload: Workload,
+    view: WorkloadView,
+}
+
+async fn look(session: &Session, name: &str, what: &str) -> Result<Seen> {
+    let read = async {
+        tokio::try_join!(fetch::required(session, name, what), fetch::deployments(session, Some(name)))
+    };
+    let (found, deployments) = read.await?;
+    let workload = found.workload;
+    let view = workload::view(&workload, &deployments, &[]);
+    // Instances say why a city does not get on; one that has got on has nothing to say.
+    let instances = match view.is_done() {
+        true => Vec::new(),
+        false => fetch::instances(session, Some(name)).await?,
+    };
+    Ok(seen(workload, &deployments, &instances))
+}
+
+fn seen(workload: Workload, deployments: &[WorkloadDeployment], instances: &[Instance]) -> Seen {
+    let view = workload::view(&workload, deployments, instances);
+    Seen { workload, view }
+}
+
+/// Shows a rollout as it goes on.
+struct Show<'a> {
+    session: &'a Session,
+    bar: Option<ProgressBar>,
+    last: Vec<CityView>,
+    began: Instant,
+}
+
+impl<'a> Show<'a> {
+    fn new(session: &'a Session) -> Self {
+        let bar = session.io.can_redraw.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{spinner} {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar.enable_steady_tick(TICK);
+            bar
+        });
+        Self { session, bar, last: Vec::new(), began: Instant::now() }
+    }
+
+    fn seconds(&self) -> i64 {
+        i64::try_from(self.began.elapsed().as_secs()).unwrap_or(i64::MAX)
+    }
+
+    fn update(&mut self, view: &WorkloadView) {
+        let look = self.session.io.err;
+        if let Some(bar) = &self.bar {
+            let rows = render::rollout::rows(view, self.seconds(), look);
+            bar.set_message(format!("{}\n{}", headline(view), rows.join("\n")));
+            return;
+        }
+        for city in &view.cities {
+            if self.last.contains(city) {
+                continue;
+            }
+            let label = if view.has_placements() {
+                format!("{}/{}", city.placement, city.city)
+            } else {
+                city.city.clone()
+            };
+            let rows = render::rollout::row(&label, 0, city, self.seconds(), look);
+            self.session.io.say(&rows.join("\n"));
+        }
+        self.last.clone_from(&view.cities);
+    }
+
+    fn say(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => self.session.io.say(text),
+        }
+    }
+
+    /// Leaves the last picture standing.
+    fn end(&self, view: Option<&WorkloadView>) {
+        let Some(bar) = &self.bar else { return };
+        bar.finish_and_clear();
+        if let Some(view) = view {
+            self.session.io.say(&render::rollout::rows(view, self.seconds(), self.session.io.err).join("\n"));
+        }
+    }
+}
+
+fn headline(view: &WorkloadView) -> String {
+    format!("{}: {} of {} up to date and {} ready", view.name, view.updated, view.desired, view.ready)
+}
+
+/// Follows a rollout. What is in the way is said before it fails.
+pub(crate) async fn follow(session: &Session, name: &str, patience: &Patience) -> Result<Ended> {
+    let what = format!("cannot follow {name}");
+    let mut show = Show::new(session);
+    let mut stuck_since: Option<Instant> = None;
+    let mut gone_since: Option<Instant> = None;
+    let mut last: Option<Seen> = None;
+    let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
+    loop {
+        let looked = tokio::select! {
+            biased;
+            _ = &mut interrupt => {
+                show.end(last.as_ref().map(|seen| &seen.view));
+                session.io.say(&detached(session, name));
+                return Ok(Ended::Detached);
+            }
+            looked = look(session, name, &what) => looked,
+        };
+        match looked {
+            Ok(seen) => {
+                if gone_since.take().is_some() {
+                    show.say("The server answers again.");
+                }
+                show.update(&seen.view);
+                match verdict(&seen.workload, &seen.view) {
+                    Verdict::Done => {
+                        show.end(Some(&seen.view));
+                        return Ok(Ended::Done);
+                    }
+                    Verdict::Paused => {
+                        show.end(Some(&seen.view));
+                        session.io.say(&paused(session, &seen.view));
+                        return Ok(Ended::Paused);
+                    }
+                    Verdict::Stuck => {
+                        let since = *stuck_since.get_or_insert_with(Instant::now);
+                        if since.elapsed() >= CERTAIN_AFTER {
+                            show.end(Some(&seen.view));
+                            return Err(stuck(session, &seen).await);
+                        }
+                    }
+                    Verdict::Going => stuck_since = None,
+                }
+                last = Some(seen);
+            }
+            // What is gone is not coming back; a server that does not answer may.
+            Err(failure)
+                if failure.exit == Exit::NotAllowed
+                    || failure.why.iter().any(|why| why.contains("there is no")) =>
+            {
+                show.end(None);
+                return Err(failure);
+            }
+            Err(failure) => {
+                let since = *gone_since.get_or_insert_with(|| {
+                    show.say("The server does not answer; still trying. The rollout goes on without us.");
+                    Instant::now()
+                });
+                if since.elapsed() > GONE {
+                    show.end(last.as_ref().map(|seen| &seen.view));
+                    return Err(failure);
+                }
+            }
+        }
+        if show.began.elapsed() > patience.timeout {
+            show.end(last.as_ref().map(|seen| &seen.view));
+            return Err(timed_out(name, patience, last.as_ref().map(|seen| &seen.view)));
+        }
+        let pause = if show.began.elapsed() < Duration::from_secs(5) { SOON } else { LATER };
+        tokio::select! {
+            biased;
+            _ = &mut interrupt => {
+                show.end(last.as_ref().map(|seen| &seen.view));
+                session.io.say(&detached(session, name));
+                return Ok(Ended::Detached);
+            }
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+fn detached(session: &Session, name: &str) -> String {
+    let command = session.invocation.command(&format!("rollout status {name}"));
+    format!("\nNot following any more; the rollout goes on. Come back with:\n  {command}\n")
+}
+
+fn paused(session: &Session, view: &WorkloadView) -> String {
+    let command = session.invocation.command(&format!("rollout resume {}", view.name));
+    format!(
+        "The rollout is paused with {} of {} up to date. Let it go on with:\n  {command}\n",
+        view.updated,
+        words::count(view.desired, "instance")
+    )
+}
+
+/// What is in the way, whose move it is, and what to do.
+async fn stuck(session: &Session, seen: &Seen) -> Failure {
+    let view = &seen.view;
+    let history =
+        fetch::history(session, &seen.workload).await.map(|(_, history)| history).unwrap_or_default();
+    let mut failure = not_getting_on(view);
+    failure.next = advice::next_steps(view, history.last_other(&seen.workload.spec).is_some());
+    failure
+}
+
+/// The failure of a rollout that does not get on.
+pub(crate) fn not_getting_on(view: &WorkloadView) -> Failure {
+    let what = format!("the rollout of {} does not get on", view.name);
+    if view.leaving {
+        return Failure::new(what, "it is being destroyed").next("workloads", "see what is left");
+    }
+    let certain = view.cities.iter().filter_map(|city| Some((city, city.trouble.as_ref()?)));
+    let why =
+        certain.map(|(city, trouble)| format!("{} in {}: {}", trouble.what, city.city, trouble.message));
+    let mut failure = Failure::new(what, "");
+    failure.why = why.collect();
+    failure.advice("the platform goes on trying: it heals by itself once the cause is gone")
+}
+
+fn timed_out(name: &str, patience: &Patience, view: Option<&WorkloadView>) -> Failure {
+    let seconds = i64::try_from(patience.timeout.as_secs()).unwrap_or(i64::MAX);
+    let how_far = view.map_or_else(|| "nothing was seen of it".to_owned(), |view| view.because.clone());
+    Failure::new(
+        format!("{name} was not done within {}", time::short(seconds)),
+        format!("{how_far}; the rollout goes on"),
+    )
+    .exit(Exit::TimedOut)
+    .next(format!("rollout status {name}"), "follow it again")
+    .next(format!("status {name}"), "see how it is")
+}

@@ -1,0 +1,52 @@
+//! `rollout status`.
+
+use super::Name;
+use crate::commands::follow::{self, Ended, Patience};
+use crate::commands::{is_for_people, print};
+use crate::failure::Result;
+use crate::model::workload;
+use crate::session::Session;
+use crate::{fetch, render};
+
+/// Which rollout, and whether to follow it.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    #[command(flatten)]
+    which: Name,
+    /// Follow until it is done [default on a terminal]
+    #[arg(long, overrides_with = "no_watch")]
+    watch: bool,
+    /// Show how far it is, once
+    #[arg(long)]
+    no_watch: bool,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
+    let name = &options.which.name;
+    let what = format!("cannot show the rollout of {name}");
+    let read = async {
+        tokio::try_join!(
+            fetch::required(session, name, &what),
+            fetch::deployments(session, Some(name)),
+            fetch::instances(session, Some(name))
+        )
+    };
+    let (found, deployments, instances) = session.gated(read).await?;
+    let watches = options.watch || (!options.no_watch && session.io.can_redraw);
+    if watches && is_for_people(session.output) {
+        if follow::follow(session, name, &options.patience).await? == Ended::Done {
+            session.io.print(&format!("{name} is rolled out.\n"));
+        }
+        return Ok(());
+    }
+    let view = workload::view(&found.workload, &deployments, &instances);
+    if !is_for_people(session.output) {
+        return print::value(session, &view);
+    }
+    let seconds = view.created.map_or(0, |created| session.now.duration_since(created).as_secs().max(0));
+    let rows = render::rollout::rows(&view, seconds, session.io.out).join("\n");
+    session.io.print(&format!("{name}: {}\n{rows}\n", view.health_line()));
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! Finding the project to work in, and the way into it.
+//!
+//! In this order: what `--kubeconfig` or `--context` name; datumctl, if it started us; `$KUBECONFIG`; the platform that runs on this
+//! machine; `~/.kube/config`. Every way has bounded time and nothing of it is kept.
+
+mod exchange;
+mod helper;
+mod kubeconfig;
+mod local;
+mod plugin;
+
+use std::path::PathBuf;
+
+pub(crate) use helper::HelperFailed;
+
+use crate::failure::{Failure, Result, Step};
+
+/// What was asked for, by options and by the environment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wish {
+    /// `--project`.
+    pub(crate) project: Option<String>,
+    /// `--namespace`.
+    pub(crate) namespace: Option<String>,
+    /// `--kubeconfig`.
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// `--context`.
+    pub(crate) context: Option<String>,
+}
+
+impl Wish {
+    /// The options that lead to the same place again.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let path = self.kubeconfig.as_ref().map(|path| path.display().to_string());
+        let given = [
+            ("--project", self.project.clone()),
+            ("--namespace", self.namespace.clone()),
+            ("--kubeconfig", path),
+            ("--context", self.context.clone()),
+        ];
+        given.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten().collect()
+    }
+}
+
+/// A way into a project.
+pub(crate) struct Connection {
+    /// Speaks to the project.
+    pub(crate) client: kube::Client,
+    /// The project's name, if it is known.
+    pub(crate) project: Option<String>,
+    /// The namespace to work in.
+    pub(crate) namespace: String,
+}
+
+/// Whether datumctl started this program.
+pub(crate) fn is_plugin() -> bool {
+    plugin::Environment::read().is_some() || std::env::var_os("DATUM_PLUGIN_API_VERSION").is_some()
+}
+
+/// Finds the way into the project.
+pub(crate) async fn connect(wish: &Wish) -> Result<Connection> {
+    if wish.kubeconfig.is_some() || wish.context.is_some() {
+        return kubeconfig::connect(wish, wish.kubeconfig.as_deref()).await;
+    }
+    if let Some(environment) = plugin::Environment::read() {
+        return plugin::connect(wish, environment);
+    }
+    if std::env::var_os("KUBECONFIG").is_some_and(|value| !value.is_empty()) {
+        return kubeconfig::connect(wish, None).await;
+    }
+    if let Some(running) = local::find() {
+        return local::connect(wish, &running).await;
+    }
+    if kubeconfig::default_exists() {
+        return kubeconfig::connect(wish, None).await;
+    }
+    Err(nowhere())
+}
+
+pub(crate) fn nowhere() -> Failure {
+    let mut failure = Failure::usage(
+        "cannot tell which project to work in",
+        "datumctl did not start this program, there is no kubeconfig, and no platform runs on this machine",
+    );
+    failure.next = vec![
+        Step::other("datumctl login", "sign in; then use `datumctl compute`"),
+        Step::other("compute-local up", "run a platform of your own on this machine"),
+    ];
+    failure
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_given_again() {
+        let wish =
+            Wish { project: Some("shop".to_owned()), namespace: Some("a".to_owned()), ..Wish::default() };
+        assert_eq!(wish.options(), ["--project", "shop", "--namespace", "a"]);
+        assert_eq!(Wish::default().options(), [""; 0]);
+    }
+}

@@ -1,0 +1,50 @@
+//! How it comes to that.
+
+use compute_api::k8s::Timestamp;
+
+use super::text::{steps, wrap};
+use super::{Look, Tone};
+use crate::failure::Step;
+use crate::invocation::Invocation;
+use crate::model::chain::Chain;
+use crate::words::time;
+
+/// The chain, from the workload down to the cause.
+pub(crate) fn render(
+    chain: &Chain,
+    next: &[Step],
+    invocation: &Invocation,
+    now: Timestamp,
+    look: Look,
+) -> String {
+    let mut text = String::new();
+    for link in &chain.links {
+        let indent = "  ".repeat(link.depth);
+        let (mark, tone) = if link.is_well { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
+        let since = link.since.map(|since| format!(" ({})", time::lasting(since, now))).unwrap_or_default();
+        let line = format!("{}: {}", link.what, link.says);
+        text.push_str(&format!(
+            "{indent}{} {line}{}\n",
+            look.paint(tone, mark),
+            look.paint(Tone::Dim, &since)
+        ));
+        // What is well needs no sentence.
+        if let Some(message) = link.message.as_ref().filter(|_| !link.is_well) {
+            text.push_str(&wrap(message, &format!("{indent}    "), look));
+        }
+    }
+    match &chain.cause {
+        None => text.push_str("\nNothing is in the way.\n"),
+        Some(cause) => {
+            text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "The cause")));
+            text.push_str(&wrap(&format!("{}: {}", cause.place, cause.what), "  ", look));
+            text.push_str(&wrap(&cause.message, "    ", look));
+            text.push_str(&wrap(&format!("{}. {}", cause.mover.say(), cause.advice), "    ", look));
+        }
+    }
+    if !next.is_empty() {
+        text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "Next steps")));
+        text.push_str(&steps(next, invocation, "  ", look));
+    }
+    text
+}

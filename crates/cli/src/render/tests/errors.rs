@@ -1,0 +1,64 @@
+//! Errors: each says what, where, why, and what next.
+
+use kube::core::Status;
+
+use super::*;
+use crate::commands::errors_for_tests;
+use crate::failure::{Failure, Silence, from_kube};
+use crate::fetch;
+use crate::model::fixtures::web;
+use crate::model::workload;
+use crate::render;
+use crate::session::not_requested;
+
+fn shot(name: &str, failure: &Failure) {
+    assert!(!failure.what.is_empty(), "{name} says nothing");
+    shots(&format!("error.{name}"), |look| {
+        render::failure::render(failure, Some("project demo"), &invocation(), look)
+    });
+}
+
+#[test]
+fn answers_of_a_server() {
+    let status = |code: u16, message: &str| {
+        let status = Status { code, message: message.to_owned(), ..Status::default() };
+        from_kube("cannot read the workloads", &kube::Error::Api(Box::new(status)))
+    };
+    shot("signed-out", &status(401, "Unauthorized"));
+    shot(
+        "forbidden",
+        &status(
+            403,
+            "workloads.compute.datumapis.com is forbidden: User \"bob\" cannot list resource \"workloads\"",
+        ),
+    );
+    shot("conflict", &status(409, "conflict"));
+    shot("busy", &status(429, "too many requests"));
+    shot("broken", &status(500, "see https://example.com/x?token=secret"));
+    let silent = |is_write| {
+        from_kube("cannot deploy web", &kube::Error::Service(Box::new(Silence { tenths: 45, is_write })))
+    };
+    shot("silent", &silent(false));
+    shot("silent-write", &silent(true));
+    let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+    shot("refused", &from_kube("cannot read the workloads", &kube::Error::Service(Box::new(refused))));
+}
+
+#[test]
+fn names_and_usage() {
+    shot("not-found", &fetch::not_found("wbe", "cannot show the status of wbe", &["web".to_owned()]));
+    shot("not-found-at-all", &fetch::not_found("shop", "cannot scale shop", &["x".to_owned()]));
+    shot("not-enabled", &not_requested());
+    for (name, failure) in errors_for_tests() {
+        shot(name, &failure);
+    }
+}
+
+#[test]
+fn rollouts_that_do_not_get_on() {
+    let (stored, deployments, instances) = web(&degraded(), BAD);
+    let view = workload::view(&stored, &deployments, &instances);
+    let mut failure = crate::commands::not_getting_on(&view);
+    failure.next = crate::model::advice::next_steps(&view, true);
+    shot("stuck", &failure);
+}
