@@ -1,6 +1,8 @@
 //! The project's own chores: `cargo xtask <chore>`.
 
 mod bench;
+mod cli_docs;
+mod cli_screens;
 mod clients;
 mod crds;
 
@@ -26,6 +28,14 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Write the reference and the man pages of `datumctl-compute` to docs/.
+    CliDocs {
+        /// Write nothing; fail if a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Make pictures of `datumctl-compute` on a terminal for docs/screens/ (needs tmux).
+    CliScreens,
     /// Run other people's clients against the embedded API server.
     #[command(subcommand)]
     Clients(ClientsChore),
@@ -47,6 +57,8 @@ enum ClientsChore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Crds { check } => crds::run(check),
+        Chore::CliDocs { check } => cli_docs::run(check),
+        Chore::CliScreens => cli_screens::run(),
         Chore::Clients(ClientsChore::Test) => clients::test(),
         Chore::Bench { arguments } => bench::run(&arguments),
     };

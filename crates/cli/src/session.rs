@@ -112,6 +112,10 @@ impl Session {
     /// Does something while it is looked whether the service is enabled; if it is not, that is what counts.
     pub(crate) async fn gated<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let (access, done) = tokio::join!(self.access(), work);
+        if access.is_err() && done.is_err() {
+            // The same trouble, and the work says better what it is in the way of.
+            return done;
+        }
         match access? {
             Access::Active | Access::NotGated => done,
             Access::Activating(said) => Err(self.activating(&said)),

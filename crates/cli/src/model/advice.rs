@@ -11,7 +11,8 @@ pub(crate) fn next_steps(view: &WorkloadView, can_undo: bool) -> Vec<Step> {
     let name = &view.name;
     let mut steps: Vec<Step> = Vec::new();
     let mut add = |step: Step| {
-        if !steps.iter().any(|known| known.command == step.command) {
+        // One command for each purpose is enough to begin with.
+        if !steps.iter().any(|known| known.command == step.command || known.purpose == step.purpose) {
             steps.push(step);
         }
     };

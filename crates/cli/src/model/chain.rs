@@ -138,6 +138,13 @@ pub(crate) fn explain(
     Chain { workload: view, links, cause }
 }
 
+/// What a workload says of being unavailable. That it is available says nothing about what is wrong.
+fn trouble_sentence(workload: &Workload) -> Option<String> {
+    let conditions = workload.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let said = c::find(conditions, c::AVAILABLE).filter(|said| Status::of(said) != Status::True)?;
+    Some(said.message.clone()).filter(|text| !text.is_empty())
+}
+
 fn sentence(conditions: &[Condition], type_: &str) -> Option<String> {
     c::find(conditions, type_).map(|said| said.message.clone()).filter(|text| !text.is_empty())
 }
@@ -184,8 +191,16 @@ fn of_instance(instance: &Instance) -> Vec<Link> {
         ("Set up", c::PROGRAMMED),
         ("Serving", c::AVAILABLE),
     ] {
-        if let Some(said) = c::find(conditions, type_) {
-            links.push(of_condition(3, what, said));
+        match c::find(conditions, type_) {
+            // What comes before it is not done.
+            Some(said) if said.reason == c::PENDING => links.push(Link {
+                says: "not begun".to_owned(),
+                message: None,
+                since: None,
+                ..of_condition(3, what, said)
+            }),
+            Some(said) => links.push(of_condition(3, what, said)),
+            None => {}
         }
     }
     links

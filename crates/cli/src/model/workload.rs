@@ -115,6 +115,10 @@ pub(crate) fn view(
 
 fn health(workload: &Workload, view: &WorkloadView) -> (Health, String) {
     let counts = format!("{} of {} ready", view.ready, words::count(view.desired, "instance"));
+    // What a city that does not answer reported last is not what is now.
+    let is_old =
+        |city: &CityView| city.trouble.as_ref().is_some_and(|trouble| trouble.reason == c::CELL_NOT_READY);
+    let counts = if view.cities.iter().any(is_old) { format!("{counts} when last heard of") } else { counts };
     if view.leaving {
         let left = words::count(view.cities.iter().map(|city| city.replicas).sum(), "instance");
         return (Health::Unavailable, format!("being destroyed, {left} left"));

@@ -46,8 +46,8 @@ pub(crate) fn list(
 
 fn change(revision: &Revision) -> String {
     match revision.changes.as_slice() {
-        [] if revision.number == 1 => "first deployed".to_owned(),
-        [] => "nothing but the number".to_owned(),
+        [] if revision.action.is_some() => "made".to_owned(),
+        [] => "found as it is".to_owned(),
         changes => changes.join("; "),
     }
 }

@@ -37,7 +37,12 @@ pub(crate) fn render(view: &QuotaView, place: &str, invocation: &Invocation, loo
         .filter(|usage| usage.missing > 0)
         .map(|usage| match usage.resource {
             crate::model::quota::Resource::Instances => words::count(usage.missing, "instance"),
-            resource => format!("{} {}", resource.amount(usage.missing), resource.name()),
+            resource => {
+                let amount = resource.amount(usage.missing);
+                let name =
+                    if amount == "1" { resource.name().trim_end_matches('s') } else { resource.name() };
+                format!("{amount} {name}")
+            }
         })
         .collect();
     if !view.waiting.is_empty() {

@@ -66,7 +66,7 @@ pub(crate) fn none(place: &str, invocation: &Invocation) -> String {
 }
 
 /// The cities of a workload in a table, with what is in the way below each.
-fn cities(view: &WorkloadView, now: Timestamp, look: Look) -> String {
+fn cities(view: &WorkloadView, look: Look) -> String {
     let mut columns = vec![];
     if view.has_placements() {
         columns.push(Column::new("PLACEMENT"));
@@ -91,7 +91,6 @@ fn cities(view: &WorkloadView, now: Timestamp, look: Look) -> String {
         ]);
         table.row(cells);
     }
-    let _ = now;
     table.render(look)
 }
 
@@ -119,7 +118,8 @@ fn wrong(view: &WorkloadView, now: Timestamp, look: Look) -> String {
         let since = same.iter().filter_map(|city| city.trouble.as_ref()?.since).min();
         let since = since.map(|since| format!(", {}", time::lasting(since, now))).unwrap_or_default();
         let head = format!("{} in {}{since}", capital(&trouble.what), words::list(&places));
-        text.push_str(&wrap(&look.paint(Tone::Bad, &head), "  ", Look { width: None, ..look }));
+        let head = wrap(&head, "  ", look);
+        text.extend(head.lines().map(|line| format!("{}\n", look.paint(Tone::Bad, line))));
         text.push_str(&wrap(&trouble.message, "    ", look));
         let meaning = words::of(&trouble.reason);
         text.push_str(&wrap(&format!("{}. {}", meaning.mover.say(), meaning.advice), "    ", look));
@@ -146,7 +146,7 @@ pub(crate) fn status(
     let mut text = format!("{}: {health}\n\n", look.paint(Tone::Strong, &view.name));
     text.push_str(&pairs(&facts(view, revision, now), "  ", look));
     text.push('\n');
-    text.push_str(&cities(view, now, look));
+    text.push_str(&cities(view, look));
     let wrong = wrong(view, now, look);
     if !wrong.is_empty() {
         text.push_str(&format!("\n{}\n{wrong}", look.paint(Tone::Strong, "What is wrong")));
@@ -188,7 +188,9 @@ pub(crate) fn describe(
 ) -> String {
     let mut text = status.to_owned();
     text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "Instances")));
-    text.push_str(&instances.lines().map(|line| format!("  {line}\n")).collect::<String>());
+    text.push_str(
+        &instances.lines().map(|line| format!("{}\n", format!("  {line}").trim_end())).collect::<String>(),
+    );
     if !conditions.is_empty() {
         text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "Conditions, as they are stored")));
         let mut table = Table::new([

@@ -111,7 +111,7 @@ pub(crate) fn of(reason: &str) -> Words {
         c::NETWORK_NOT_FOUND => {
             ("network not found", You, "Make the network, or name another in the workload.")
         }
-        c::LOCATION_UNAVAILABLE => ("city not offered", You, "Choose a city that is offered to the project."),
+        c::LOCATION_UNAVAILABLE => ("not offered", You, "Choose a city that is offered to the project."),
         c::NO_MATCHING_LOCATION => (
             "no capacity in the city",
             Operators,

@@ -29,6 +29,10 @@ fn words(change: impl FnOnce(&mut Value)) -> Vec<String> {
     between(&spec(|_| {}), &spec(change)).iter().map(ToString::to_string).collect()
 }
 
+fn add(list: &mut Value, entry: Value) {
+    list.as_array_mut().unwrap().push(entry);
+}
+
 fn container(value: &mut Value) -> &mut Value {
     &mut value["template"]["spec"]["runtime"]["sandbox"]["containers"][0]
 }
@@ -72,8 +76,10 @@ fn the_same_change_of_several_cities_is_said_once() {
     );
     assert_eq!(
         words(|spec| {
-            spec["placements"][1] =
-                json!({ "name": "edge", "cityCodes": ["LHR"], "scaleSettings": { "minReplicas": 1 } });
+            add(
+                &mut spec["placements"],
+                json!({ "name": "edge", "cityCodes": ["LHR"], "scaleSettings": { "minReplicas": 1 } }),
+            );
             spec["placements"][0]["scaleSettings"]["instanceManagementPolicy"] = json!("Parallel");
         }),
         ["main/DFW, main/IAD start one at a time → all at once", "edge/LHR added (min 1)"]
@@ -126,8 +132,10 @@ fn everything_else_has_words_too() {
 fn a_second_container_is_named() {
     let said = words(|spec| {
         container(spec)["image"] = json!("ghcr.io/example/web:2");
-        spec["template"]["spec"]["runtime"]["sandbox"]["containers"][1] =
-            json!({ "name": "side", "image": "side:1" });
+        add(
+            &mut spec["template"]["spec"]["runtime"]["sandbox"]["containers"],
+            json!({ "name": "side", "image": "side:1" }),
+        );
     });
     assert_eq!(said, ["container side added (side:1)", "web image 1.4.1 → 2"]);
 }

@@ -132,7 +132,10 @@ impl Flags {
                 return Err(needs_manifest(name, "it has several containers, and options are about one"));
             }
             _ => {
-                return Err(needs_manifest(name, "it is a virtual machine, and options are about containers"));
+                return Err(needs_manifest(
+                    name,
+                    "it is a virtual machine, and options are about containers",
+                ));
             }
         };
         if let Some(image) = &self.image {
@@ -312,7 +315,7 @@ mod tests {
     #[test]
     fn several_of_a_thing_need_a_manifest() {
         let mut spec = fresh("default");
-        spec["placements"][1] = json!({ "name": "b", "cityCodes": ["IAD"] });
+        spec["placements"].as_array_mut().unwrap().push(json!({ "name": "b", "cityCodes": ["IAD"] }));
         let failure = flags(|_| {}).edit("web", Some(&found(spec))).unwrap_err();
         assert!(failure.why[0].contains("several placements"), "{failure:?}");
     }

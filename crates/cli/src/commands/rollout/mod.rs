@@ -61,7 +61,7 @@ pub(crate) struct Name {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Following {
     /// Follow until it is done (the default)
-    #[arg(long, overrides_with = "no_wait", hide = true)]
+    #[arg(long, overrides_with = "no_wait")]
     pub(crate) wait: bool,
     /// Do not follow
     #[arg(long)]

@@ -10,6 +10,7 @@ use crate::{fetch, render};
 
 /// Which rollout, and whether to follow it.
 #[derive(clap::Args)]
+#[group(id = "rollout_status")]
 pub(crate) struct Options {
     #[command(flatten)]
     which: Name,

@@ -1,0 +1,194 @@
+//! Ways into a project: datumctl's plugin protocol, a kubeconfig, a platform on this machine; and what happens when there is none.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::support::{Local, Ran, bare, ended};
+use compute_api::milo::ServiceEntitlement;
+use compute_local::Settings;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams};
+
+/// A helper program that gives one token after the other, and notes how it was called.
+fn helper(dir: &Path, tokens: &[&str]) -> PathBuf {
+    let path = dir.join("datumctl");
+    let mut script =
+        format!("#!/bin/sh\necho \"$@\" >> {0}/calls\nn=$(wc -l < {0}/calls)\ncase $n in\n", dir.display());
+    for (at, token) in tokens.iter().enumerate() {
+        let pattern = if at + 1 == tokens.len() { "*".to_owned() } else { (at + 1).to_string() };
+        script.push_str(&format!("{pattern}) echo '{token}';;\n"));
+    }
+    script.push_str("esac\n");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+async fn as_plugin(local: &Local, helper: &Path, line: &str) -> Ran {
+    let mut command = bare(local.dir.path());
+    command
+        .env("DATUM_API_HOST", &local.url)
+        .env("DATUM_PROJECT", "demo")
+        .env("DATUM_SESSION", "s1")
+        .env("DATUM_PLUGIN_API_VERSION", "1")
+        .env("DATUM_CREDENTIALS_HELPER", helper)
+        .env("SSL_CERT_FILE", local.dir.path().join("ca.pem"))
+        .args(line.split_whitespace());
+    ended(command).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_a_plugin_of_datumctl() {
+    let local = Local::start().await;
+    let calls = local.dir.path().join("calls");
+    let good = helper(local.dir.path(), &["token-of-ann"]);
+    as_plugin(&local, &good, "workloads").await.ends(0).says("datumctl compute deploy hello");
+    // One token is enough for all requests of a command.
+    assert_eq!(std::fs::read_to_string(&calls).unwrap(), "auth get-token --session s1\n");
+
+    // One that has expired is replaced, once.
+    std::fs::remove_file(&calls).unwrap();
+    let expired = helper(local.dir.path(), &["stale", "token-of-ann"]);
+    as_plugin(&local, &expired, "cities").await.ends(0).shows("DFW");
+
+    std::fs::remove_file(&calls).unwrap();
+    let never = helper(local.dir.path(), &["secret-that-is-stale"]);
+    let refused =
+        as_plugin(&local, &never, "cities").await.ends(3).says("not signed in").says("datumctl login");
+    assert!(!refused.err.contains("secret-that-is-stale"), "{}", refused.err);
+
+    std::fs::write(local.dir.path().join("datumctl"), "#!/bin/sh\necho 'session expired' >&2\nexit 1\n")
+        .unwrap();
+    as_plugin(&local, &never, "cities").await.ends(3).says("session expired").says("datumctl login");
+    as_plugin(&local, Path::new("/nowhere/datumctl"), "cities").await.ends(3).says("cannot be run");
+}
+
+#[tokio::test]
+async fn what_datumctl_asks() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = bare(dir.path());
+    command.arg("--plugin-manifest");
+    let manifest = ended(command).await.ends(0);
+    let manifest: serde_json::Value = serde_json::from_str(&manifest.out).unwrap();
+    assert_eq!(manifest["name"], "compute");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_platform_on_this_machine_needs_no_configuration() {
+    let local = Local::start().await;
+    // As `compute-local up` leaves it.
+    let data = local.dir.path().join(".local/share/compute-local");
+    std::fs::create_dir_all(&data).unwrap();
+    std::fs::copy(local.kubeconfig("ann"), data.join("kubeconfig")).unwrap();
+    std::fs::write(data.join("running.json"), "{}").unwrap();
+    let run = async |line: &str| {
+        let mut command = bare(local.dir.path());
+        command.args(line.split_whitespace());
+        ended(command).await
+    };
+    run("cities").await.ends(0).shows("DFW");
+    run("cities --project demo").await.ends(0).shows("DFW");
+    run("cities --project other").await.ends(2).says("no such project").says("demo");
+    let path = local.kubeconfig("bob");
+    run(&format!("cities --kubeconfig {}", path.display())).await.ends(0);
+    run(&format!("cities --kubeconfig {} --context x", path.display())).await.ends(2).says("project-demo");
+    run("cities --kubeconfig none.yaml").await.ends(2).says("kubeconfig");
+}
+
+#[tokio::test]
+async fn nothing_to_connect_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = bare(dir.path());
+    command.arg("workloads");
+    ended(command).await.ends(2).says("cannot tell which project").says("compute-local up");
+}
+
+fn kubeconfig(dir: &Path, server: &str) -> PathBuf {
+    let path = dir.join("dead.yaml");
+    let text = serde_json::json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "a",
+        "clusters": [{ "name": "a", "cluster": { "server": server } }],
+        "users": [{ "name": "a", "user": { "token": "very-secret" } }],
+        "contexts": [{ "name": "a", "context": { "cluster": "a", "user": "a" } }],
+    });
+    std::fs::write(&path, text.to_string()).unwrap();
+    path
+}
+
+#[tokio::test]
+async fn a_dead_server_gives_an_answer_soon() {
+    let dir = tempfile::tempdir().unwrap();
+    // One takes connections and says nothing; at the other nothing listens.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let closed = {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        listener.local_addr().unwrap()
+    };
+    for (server, exit) in
+        [(format!("http://{}", silent.local_addr().unwrap()), 4), (format!("http://{closed}"), 1)]
+    {
+        let mut command = bare(dir.path());
+        command.env("KUBECONFIG", kubeconfig(dir.path(), &server)).arg("workloads");
+        // Five seconds, and what a busy machine takes to start a program.
+        let answer = tokio::time::timeout(Duration::from_secs(9), ended(command)).await.expect("an answer");
+        let answer = answer.ends(exit).says("next:");
+        assert!(!answer.err.contains("very-secret") && !answer.err.contains("://"), "{}", answer.err);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_service_has_to_be_enabled() {
+    // It takes longer than the test to be activated.
+    let local = Local::with(Settings { entitle_after: Duration::ZERO, ..Settings::default() }).await;
+    let requests: Api<ServiceEntitlement> = Api::all(local.client());
+    for request in requests.list(&ListParams::default()).await.unwrap().items {
+        requests.delete(&request.metadata.name.unwrap(), &DeleteParams::default()).await.unwrap();
+    }
+    for line in [
+        "workloads",
+        "instances",
+        "status",
+        "cities",
+        "quota",
+        "instance-types",
+        "deploy web --image a --city DFW",
+        "scale web --min 1",
+        "rollout history web",
+        "rollout undo web",
+        "explain web",
+        "destroy web -y",
+        "rollout pause web",
+        "restart web",
+    ] {
+        local.run(line).await.ends(3).says("not enabled").says("datumctl-compute access request");
+    }
+    local.run("access").await.ends(3).shows("not enabled").shows("access request");
+    // Where nobody activates anything, it has been asked for and no more.
+    let asked = local.run("access request").await;
+    assert!(asked.code == 0 || asked.code == 3, "{asked:?}");
+    local.run("access request").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shells_complete_live_names() {
+    let local = Local::start().await;
+    local.run("deploy web --image a:1 --city DFW --no-wait").await.ends(0);
+    let complete = async |words: &[&str]| {
+        let mut command = bare(local.dir.path());
+        command
+            .env("KUBECONFIG", local.kubeconfig("ann"))
+            .env("DATUMCTL_COMPUTE_COMPLETE", "bash")
+            .env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string())
+            .env("_CLAP_IFS", "\n")
+            .arg("--")
+            .args(words);
+        ended(command).await
+    };
+    complete(&["datumctl-compute", "status", "w"]).await.ends(0).shows("web");
+    complete(&["datumctl-compute", "quota", "--city", "d"]).await.ends(0).shows("DFW");
+    complete(&["datumctl-compute", "roll"]).await.ends(0).shows("rollout");
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        local.run(&format!("completion {shell}")).await.ends(0).shows("datumctl-compute");
+    }
+}

@@ -1,0 +1,9 @@
+//! The real program against a real platform, which runs in the test's own process and is served over TLS.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod connecting;
+mod examples;
+mod story;
+mod support;
+mod tour;
