@@ -14,6 +14,8 @@ use crate::connect::{self, Connection};
 use crate::failure::{Exit, Failure, Result, from_kube};
 use crate::invocation::Invocation;
 use crate::io::Io;
+use crate::render::Look;
+use crate::render::text::wrap;
 
 /// What a command works with.
 pub(crate) struct Session {
@@ -130,7 +132,7 @@ impl Session {
 
     /// Says calmly that it takes a moment, which is no error.
     fn activating(&self, said: &str) -> Failure {
-        self.io.say(&activating_text(&self.place(), said, &self.invocation));
+        self.io.say(&activating_text(&self.place(), said, &self.invocation, self.io.err));
         Failure::silent(Exit::NotAllowed)
     }
 
@@ -160,12 +162,10 @@ pub(crate) fn not_requested() -> Failure {
 }
 
 /// What is said while access is being activated.
-pub(crate) fn activating_text(place: &str, said: &str, invocation: &Invocation) -> String {
+pub(crate) fn activating_text(place: &str, said: &str, invocation: &Invocation, look: Look) -> String {
     let said = if said.is_empty() { String::new() } else { format!(" {}.", said.trim_end_matches('.')) };
-    format!(
-        "Access to the compute service in {place} has been asked for and is being activated.{said}\nSee how it goes: {}\n",
-        invocation.command("access")
-    )
+    let text = format!("Access to the compute service in {place} has been asked for and is being activated.{said}");
+    format!("{}See how it goes:\n  {}\n", wrap(&text, "", look), invocation.command("access"))
 }
 
 /// Where something is, for people.

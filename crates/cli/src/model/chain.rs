@@ -74,10 +74,7 @@ pub(crate) fn explain(
         what: format!("Workload {}", view.name),
         says: view.health_line(),
         is_well: view.health == workload::Health::Available,
-        message: sentence(
-            workload.status.as_ref().map_or(&[][..], |status| &status.conditions),
-            c::AVAILABLE,
-        ),
+        message: trouble_sentence(workload),
         since: since(workload.status.as_ref().map_or(&[][..], |status| &status.conditions), c::AVAILABLE),
     }];
     // Where it is worst comes first, and only that is followed down to its instances.

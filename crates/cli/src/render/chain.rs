@@ -2,7 +2,7 @@
 
 use compute_api::k8s::Timestamp;
 
-use super::text::{steps, wrap};
+use super::text::{steps, width, wrap};
 use super::{Look, Tone};
 use crate::failure::Step;
 use crate::invocation::Invocation;
@@ -22,12 +22,15 @@ pub(crate) fn render(
         let indent = "  ".repeat(link.depth);
         let (mark, tone) = if link.is_well { ("✓", Tone::Good) } else { ("✗", Tone::Bad) };
         let since = link.since.map(|since| format!(" ({})", time::lasting(since, now))).unwrap_or_default();
+        let mark = look.paint(tone, mark);
         let line = format!("{}: {}", link.what, link.says);
-        text.push_str(&format!(
-            "{indent}{} {line}{}\n",
-            look.paint(tone, mark),
-            look.paint(Tone::Dim, &since)
-        ));
+        let fits = look.width.is_none_or(|columns| width(&format!("{indent}  {line}{since}")) <= columns);
+        if fits {
+            text.push_str(&format!("{indent}{mark} {line}{}\n", look.paint(Tone::Dim, &since)));
+        } else {
+            let lines = wrap(&format!("{line}{since}"), &format!("{indent}  "), look);
+            text.push_str(&format!("{indent}{mark} {}", lines.trim_start()));
+        }
         // What is well needs no sentence.
         if let Some(message) = link.message.as_ref().filter(|_| !link.is_well) {
             text.push_str(&wrap(message, &format!("{indent}    "), look));

@@ -3,7 +3,7 @@
 use compute_api::k8s::{Condition, Timestamp};
 
 use super::table::{Cell, Column, Table};
-use super::text::{pairs, steps};
+use super::text::{headline, pairs, steps};
 use super::{Look, Tone, tone_of};
 use crate::failure::Step;
 use crate::invocation::Invocation;
@@ -72,11 +72,8 @@ pub(crate) fn describe(
     now: Timestamp,
     look: Look,
 ) -> String {
-    let mut text = format!(
-        "{}: {}\n\n",
-        look.paint(Tone::Strong, &view.name),
-        look.paint(tone_of(&view.detail), &view.detail)
-    );
+    let mut text = headline(&view.name, &view.detail, tone_of(&view.detail), look);
+    text.push('\n');
     let mut facts = Vec::new();
     if let Some(message) = &view.message {
         facts.push(("Why", message.clone()));

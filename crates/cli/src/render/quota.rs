@@ -1,18 +1,19 @@
 //! Quota as bars.
 
-use super::text::wrap;
+use super::text::{width, wrap};
 use super::{Look, Tone};
 use crate::invocation::Invocation;
 use crate::model::quota::{QuotaView, Usage};
 use crate::words;
 
 /// How long a bar is.
-const BAR: i64 = 20;
+const BAR: usize = 20;
 
 /// Usage as bars, and who waits for how much.
 pub(crate) fn render(view: &QuotaView, place: &str, invocation: &Invocation, look: Look) -> String {
     let mut text = format!("Quota of {place}\n\n");
     let amounts: Vec<String> = view.usage.iter().map(amount).collect();
+    let bar_length = if look.width.is_some_and(|columns| columns < 80) { BAR / 2 } else { BAR };
     let widest = amounts.iter().map(String::len).max().unwrap_or(0);
     for (usage, amount) in view.usage.iter().zip(&amounts) {
         let cities: Vec<_> = usage
@@ -20,13 +21,17 @@ pub(crate) fn render(view: &QuotaView, place: &str, invocation: &Invocation, loo
             .iter()
             .map(|(city, used)| format!("{city} {}", usage.resource.amount(*used)))
             .collect();
-        let line = format!(
-            "  {:<9}  {}  {amount:<widest$}  {}",
-            usage.resource.name(),
-            bar(usage, look),
-            look.paint(Tone::Dim, &cities.join("  "))
-        );
-        text.push_str(&format!("{}\n", line.trim_end()));
+        let head = format!("  {:<9}  {}  {amount}", usage.resource.name(), bar(usage, bar_length, look));
+        let gap = " ".repeat(widest - amount.len());
+        let cities = cities.join("  ");
+        let taken = 2 + 9 + 2 + bar_length + 2 + widest + 2 + width(&cities);
+        if cities.is_empty() {
+            text.push_str(&format!("{head}\n"));
+        } else if look.width.is_none_or(|columns| taken <= columns) {
+            text.push_str(&format!("{head}{gap}  {}\n", look.paint(Tone::Dim, &cities)));
+        } else {
+            text.push_str(&format!("{head}\n{}", wrap(&cities, "             ", look)));
+        }
     }
     if view.usage.iter().all(|usage| usage.limit.is_none()) {
         text.push_str(&wrap("Nothing says how much the project may use.", "\n  ", look));
@@ -50,7 +55,9 @@ pub(crate) fn render(view: &QuotaView, place: &str, invocation: &Invocation, loo
         let missing =
             if missing.is_empty() { String::new() } else { format!("; missing: {}", words::list(&missing)) };
         let head = format!("{waiting} waiting{missing}");
-        text.push_str(&format!("\n{}\n", look.paint(Tone::Bad, &head)));
+        let head = wrap(&head, "", look);
+        text.push('\n');
+        text.extend(head.lines().map(|line| format!("{}\n", look.paint(Tone::Bad, line))));
         let mut told: Vec<&str> = Vec::new();
         for one in &view.waiting {
             text.push_str(&format!("  {} in {}: {}\n", one.instance, one.city, one.what));
@@ -71,19 +78,21 @@ fn amount(usage: &Usage) -> String {
     }
 }
 
-fn bar(usage: &Usage, look: Look) -> String {
+fn bar(usage: &Usage, length: usize, look: Look) -> String {
     let limit = usage.limit.unwrap_or(0);
-    let filled = match limit {
+    let long = i128::try_from(length).unwrap_or(0);
+    // A little is never shown as nothing.
+    let filled = match i128::from(limit) {
         ..=0 => 0,
-        limit => ((i128::from(usage.used) * i128::from(BAR) + i128::from(limit) - 1) / i128::from(limit))
-            .clamp(0, i128::from(BAR)),
+        limit => ((i128::from(usage.used) * long + limit - 1) / limit).clamp(0, long),
     };
     let filled = usize::try_from(filled).unwrap_or(0);
-    let tone = match usage.used.saturating_mul(10) {
-        used if usage.missing > 0 || (limit > 0 && used >= limit.saturating_mul(10)) => Tone::Bad,
-        used if limit > 0 && used >= limit.saturating_mul(8) => Tone::Warn,
+    let tenths = usage.used.saturating_mul(10);
+    let tone = match limit.saturating_mul(8) {
+        _ if usage.missing > 0 || (limit > 0 && usage.used >= limit) => Tone::Bad,
+        most if limit > 0 && tenths >= most => Tone::Warn,
         _ => Tone::Good,
     };
-    let empty = usize::try_from(BAR).unwrap_or(0).saturating_sub(filled);
+    let empty = length.saturating_sub(filled);
     format!("{}{}", look.paint(tone, &"█".repeat(filled)), look.paint(Tone::Dim, &"░".repeat(empty)))
 }

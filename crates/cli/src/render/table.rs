@@ -183,6 +183,12 @@ impl Table {
                 widths[at] = Some(wide.saturating_sub(over).max(LEAST.min(wide)));
             }
         }
+        // Cut columns that are still too much go, from the right.
+        for (at, column) in self.columns.iter().enumerate().rev() {
+            if total(&widths) > most && column.give == Give::Cut {
+                widths[at] = None;
+            }
+        }
         widths
     }
 }

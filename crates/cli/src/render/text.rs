@@ -48,6 +48,18 @@ pub(crate) fn wrap(text: &str, indent: &str, look: Look) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
+/// A name and how it is: in a line, or below each other where that does not fit.
+pub(crate) fn headline(name: &str, status: &str, tone: Tone, look: Look) -> String {
+    let fits = look.width.is_none_or(|columns| width(name) + 2 + width(status) <= columns);
+    let name = look.paint(Tone::Strong, name);
+    if fits {
+        return format!("{name}: {}\n", look.paint(tone, status));
+    }
+    let lines = wrap(status, "  ", look);
+    let painted: String = lines.lines().map(|line| format!("{}\n", look.paint(tone, line))).collect();
+    format!("{name}:\n{painted}")
+}
+
 /// Names and values, one pair a line, with the values in one column.
 pub(crate) fn pairs(pairs: &[(&str, String)], indent: &str, look: Look) -> String {
     let widest = pairs.iter().map(|(name, _)| width(name)).max().unwrap_or(0);

@@ -4,7 +4,7 @@ use compute_api::k8s::{Condition, Timestamp};
 use compute_core::revisions::Revision;
 
 use super::table::{Cell, Column, Table};
-use super::text::{pairs, steps, wrap};
+use super::text::{headline, pairs, steps, wrap};
 use super::{Look, Tone, tone_of};
 use crate::failure::Step;
 use crate::invocation::Invocation;
@@ -142,8 +142,8 @@ pub(crate) fn status(
     now: Timestamp,
     look: Look,
 ) -> String {
-    let health = look.paint(tone_of(view.health.say()), &view.health_line());
-    let mut text = format!("{}: {health}\n\n", look.paint(Tone::Strong, &view.name));
+    let mut text = headline(&view.name, &view.health_line(), tone_of(view.health.say()), look);
+    text.push('\n');
     text.push_str(&pairs(&facts(view, revision, now), "  ", look));
     text.push('\n');
     text.push_str(&cities(view, look));

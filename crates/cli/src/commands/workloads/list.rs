@@ -19,7 +19,12 @@ pub(crate) async fn run(session: &Session) -> Result<()> {
             session.io.say(&render::workloads::none(&session.place(), &session.invocation));
         }
         Output::Table | Output::Wide => {
-            let views: Vec<_> = workloads.iter().map(|one| workload::view(one, &deployments, &[])).collect();
+            let mut views: Vec<_> = workloads.iter().map(|one| workload::view(one, &deployments, &[])).collect();
+            if views.iter().any(|view| !view.is_done()) {
+                // Why something does not get on, its instances say.
+                let instances = fetch::instances(session, None).await?;
+                views = workloads.iter().map(|one| workload::view(one, &deployments, &instances)).collect();
+            }
             let is_wide = session.output == Output::Wide;
             session.io.print(&render::workloads::list(&views, is_wide, session.now, session.io.out));
         }

@@ -10,8 +10,8 @@ use crate::render;
 #[test]
 fn workloads() {
     let views = |cities: &[City]| {
-        let (workload, deployments, _) = web(cities, GOOD);
-        vec![workload::view(&workload, &deployments, &[])]
+        let (workload, deployments, instances) = web(cities, GOOD);
+        vec![workload::view(&workload, &deployments, &instances)]
     };
     shots("workloads.healthy", |look| render::workloads::list(&views(&healthy()), false, now(), look));
     shots("workloads.down", |look| render::workloads::list(&views(&down()), false, now(), look));

@@ -66,5 +66,5 @@ fn access() {
     });
     shots("access.not-requested", |look| text(&Access::NotRequested, look));
     shots("access.not-gated", |look| text(&Access::NotGated, look));
-    shots("access.wait", |_| activating_text("project demo", "", &invocation()));
+    shots("access.wait", |look| activating_text("project demo", "", &invocation(), look));
 }

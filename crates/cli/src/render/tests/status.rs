@@ -58,7 +58,8 @@ fn a_workload_described() {
     shots("describe.workload", |look| {
         let view = workload::view(&stored, &deployments, &instances);
         let head = render::workloads::status(&view, None, &[], &invocation(), now(), look);
-        let list = render::instances::list(&instance::views(&instances), false, now(), look);
+        let inner = Look { width: look.width.map(|columns| columns - 2), ..look };
+        let list = render::instances::list(&instance::views(&instances), false, now(), inner);
         let conditions: Vec<_> = stored
             .status
             .iter()
