@@ -1,13 +1,14 @@
 //! The command line: options that every command has, and the commands.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::commands::Command;
 use crate::complete;
-use crate::connect::Wish;
+use crate::connect::{PATIENCE, Wish};
 
 const ABOUT: &str = "Run containers and virtual machines in many cities at once";
 
@@ -48,6 +49,9 @@ pub(crate) struct Way {
     /// A context of the kubeconfig
     #[arg(long, global = true, value_name = "NAME", add = ArgValueCompleter::new(complete::contexts))]
     pub(crate) context: Option<String>,
+    /// How long a server may take to answer a read [default: 4500ms]
+    #[arg(long, global = true, value_name = "TIME", env = "DATUMCTL_COMPUTE_REQUEST_TIMEOUT", hide_env_values = true, value_parser = crate::commands::duration)]
+    pub(crate) request_timeout: Option<Duration>,
     /// The form of results
     #[arg(long, short = 'o', global = true, value_name = "FORM", value_enum, default_value_t)]
     pub(crate) output: Output,
@@ -61,6 +65,7 @@ impl Way {
             namespace: self.namespace.clone(),
             kubeconfig: self.kubeconfig.clone(),
             context: self.context.clone(),
+            patience: self.request_timeout.unwrap_or(PATIENCE),
         }
     }
 }

@@ -94,10 +94,13 @@ fn live(
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         return Vec::new();
     };
-    let found = runtime.block_on(tokio::time::timeout(PATIENCE, async {
-        let session = Session::open(&typed_way(), Io::of_process(), Invocation::default()).await?;
-        names(&session).await
-    }));
+    let found = runtime.block_on(async {
+        tokio::time::timeout(PATIENCE, async {
+            let session = Session::open(&typed_way(), Io::of_process(), Invocation::default()).await?;
+            names(&session).await
+        })
+        .await
+    });
     match found {
         Ok(Ok(names)) => matching(current, names),
         _ => Vec::new(),

@@ -70,4 +70,25 @@ mod tests {
             assert!(pages.iter().any(|(file, _)| *file == format!("datumctl-compute-{name}.1")), "{name}");
         }
     }
+
+    /// `UPDATE_DOCS=1` writes them anew, which is what `cargo xtask cli-docs` does.
+    #[test]
+    fn the_documents_are_up_to_date() {
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let mut wanted = vec![("cli.md".to_owned(), markdown())];
+        wanted.extend(man_pages().unwrap().into_iter().map(|(name, page)| (format!("man/{name}"), page)));
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            let _ = std::fs::remove_dir_all(docs.join("man"));
+            std::fs::create_dir_all(docs.join("man")).unwrap();
+            for (name, text) in &wanted {
+                std::fs::write(docs.join(name), text).unwrap();
+            }
+        }
+        for (name, text) in &wanted {
+            let found = std::fs::read_to_string(docs.join(name)).unwrap_or_default();
+            assert!(found == *text, "docs/{name} is stale: run `cargo xtask cli-docs`");
+        }
+        let pages = std::fs::read_dir(docs.join("man")).unwrap().count();
+        assert_eq!(pages + 1, wanted.len(), "docs/man has pages of commands that are gone");
+    }
 }

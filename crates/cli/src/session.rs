@@ -164,7 +164,8 @@ pub(crate) fn not_requested() -> Failure {
 /// What is said while access is being activated.
 pub(crate) fn activating_text(place: &str, said: &str, invocation: &Invocation, look: Look) -> String {
     let said = if said.is_empty() { String::new() } else { format!(" {}.", said.trim_end_matches('.')) };
-    let text = format!("Access to the compute service in {place} has been asked for and is being activated.{said}");
+    let text =
+        format!("Access to the compute service in {place} has been asked for and is being activated.{said}");
     format!("{}See how it goes:\n  {}\n", wrap(&text, "", look), invocation.command("access"))
 }
 

@@ -20,6 +20,8 @@ mod workloads;
 
 use clap::Subcommand;
 
+pub(crate) use follow::duration;
+
 use crate::args::{Cli, Output};
 use crate::connect;
 use crate::failure::{Exit, Failure, Result};

@@ -12,38 +12,44 @@ use tower::BoxError;
 use super::helper::Tokens;
 use crate::failure::Silence;
 
-/// How long the way to a server may take. Together with [`ANSWER`] it stays under five seconds.
-pub(super) const CONNECT: Duration = Duration::from_secs(3);
-/// How long a server may take to begin its answer to a read.
-const ANSWER: Duration = Duration::from_millis(4500);
-/// How long it may take for a write, which admission may look at: its webhooks have up to 30 seconds.
+/// How long a server may take to begin its answer to a write, which admission may look at: its webhooks have up to 30 seconds.
 const WRITE_ANSWER: Duration = Duration::from_secs(35);
 /// How long an answer may pause once it has begun.
-pub(super) const PAUSE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_secs(30);
 
 /// A client whose requests all end. `inner` knows the server.
-pub(super) fn client(inner: kube::Client, tokens: Option<Arc<Tokens>>, namespace: &str) -> kube::Client {
+pub(super) fn client(
+    mut config: kube::Config,
+    patience: Duration,
+    tokens: Option<Arc<Tokens>>,
+    namespace: &str,
+) -> Result<kube::Client, kube::Error> {
+    // The way there is a part of the answer.
+    config.connect_timeout = Some(patience.mul_f32(0.7));
+    config.read_timeout = Some(PAUSE.max(patience));
+    let inner = kube::Client::try_from(config)?;
     let service = tower::service_fn(move |request: Request<Body>| {
         let (inner, tokens) = (inner.clone(), tokens.clone());
-        async move { exchange(&inner, tokens.as_deref(), request).await }
+        async move { exchange(&inner, patience, tokens.as_deref(), request).await }
     });
-    kube::Client::new(service, namespace)
+    Ok(kube::Client::new(service, namespace))
 }
 
 async fn exchange(
     inner: &kube::Client,
+    patience: Duration,
     tokens: Option<&Tokens>,
     request: Request<Body>,
 ) -> Result<Response<Body>, BoxError> {
-    let Some(tokens) = tokens else { return in_time(inner, request).await };
+    let Some(tokens) = tokens else { return in_time(inner, patience, request).await };
     let (parts, body) = request.into_parts();
     // What we send is small and whole, so it can be sent again.
     let again = body.try_clone();
     let first = Request::from_parts(parts.clone(), body);
-    let answer = in_time(inner, with_token(first, &tokens.get().await?)?).await?;
+    let answer = in_time(inner, patience, with_token(first, &tokens.get().await?)?).await?;
     let (StatusCode::UNAUTHORIZED, Some(body)) = (answer.status(), again) else { return Ok(answer) };
     let fresh = tokens.renew().await?;
-    in_time(inner, with_token(Request::from_parts(parts, body), &fresh)?).await
+    in_time(inner, patience, with_token(Request::from_parts(parts, body), &fresh)?).await
 }
 
 fn with_token(mut request: Request<Body>, token: &secrecy::SecretString) -> Result<Request<Body>, BoxError> {
@@ -56,9 +62,13 @@ fn with_token(mut request: Request<Body>, token: &secrecy::SecretString) -> Resu
     Ok(request)
 }
 
-async fn in_time(inner: &kube::Client, request: Request<Body>) -> Result<Response<Body>, BoxError> {
+async fn in_time(
+    inner: &kube::Client,
+    patience: Duration,
+    request: Request<Body>,
+) -> Result<Response<Body>, BoxError> {
     let is_write = request.method() != Method::GET;
-    let patience = if is_write { WRITE_ANSWER } else { ANSWER };
+    let patience = if is_write { patience.max(WRITE_ANSWER) } else { patience };
     match tokio::time::timeout(patience, inner.send(request)).await {
         Ok(answer) => Ok(answer?),
         Err(_) => {

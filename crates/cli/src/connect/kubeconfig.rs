@@ -63,11 +63,9 @@ pub(super) async fn of(wish: &Wish, config: Kubeconfig) -> Result<Connection> {
         project = Some(wanted.clone());
     }
     let namespace = namespace.unwrap_or_else(|| "default".to_owned());
-    config.connect_timeout = Some(exchange::CONNECT);
-    config.read_timeout = Some(exchange::PAUSE);
-    let inner =
-        kube::Client::try_from(config).map_err(|error| from_kube("cannot reach the project", &error))?;
-    Ok(Connection { client: exchange::client(inner, None, &namespace), project, namespace })
+    let refused = |error: kube::Error| from_kube("cannot reach the project", &error);
+    let client = exchange::client(config, wish.patience, None, &namespace).map_err(refused)?;
+    Ok(Connection { client, project, namespace })
 }
 
 /// The project in an address, if it is that of a project's control plane.

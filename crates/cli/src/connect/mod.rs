@@ -10,13 +10,14 @@ mod local;
 mod plugin;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub(crate) use helper::HelperFailed;
 
 use crate::failure::{Failure, Result, Step};
 
 /// What was asked for, by options and by the environment.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Wish {
     /// `--project`.
     pub(crate) project: Option<String>,
@@ -26,6 +27,17 @@ pub(crate) struct Wish {
     pub(crate) kubeconfig: Option<PathBuf>,
     /// `--context`.
     pub(crate) context: Option<String>,
+    /// `--request-timeout`.
+    pub(crate) patience: Duration,
+}
+
+/// How long a server may take to begin its answer to a read: with all else, people know within five seconds.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(4500);
+
+impl Default for Wish {
+    fn default() -> Self {
+        Self { project: None, namespace: None, kubeconfig: None, context: None, patience: PATIENCE }
+    }
 }
 
 impl Wish {

@@ -55,14 +55,11 @@ pub(super) fn connect(wish: &Wish, environment: Environment) -> Result<Connectio
         return Err(Failure::usage("cannot reach the service", "the address that datumctl gives is none")
             .advice("check the host that you signed in to"));
     };
-    let mut config = kube::Config::new(uri);
+    let config = kube::Config::new(uri);
     let namespace = wish.namespace.clone().unwrap_or_else(|| "default".to_owned());
-    config.connect_timeout = Some(exchange::CONNECT);
-    config.read_timeout = Some(exchange::PAUSE);
-    let inner =
-        kube::Client::try_from(config).map_err(|error| from_kube("cannot reach the service", &error))?;
+    let refused = |error: kube::Error| from_kube("cannot reach the service", &error);
     let tokens = Arc::new(Tokens::new(environment.helper, environment.session));
-    let client = exchange::client(inner, Some(tokens), &namespace);
+    let client = exchange::client(config, wish.patience, Some(tokens), &namespace).map_err(refused)?;
     Ok(Connection { client, project: Some(project), namespace })
 }
 

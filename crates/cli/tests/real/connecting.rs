@@ -28,6 +28,7 @@ fn helper(dir: &Path, tokens: &[&str]) -> PathBuf {
 async fn as_plugin(local: &Local, helper: &Path, line: &str) -> Ran {
     let mut command = bare(local.dir.path());
     command
+        .env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", "60s")
         .env("DATUM_API_HOST", &local.url)
         .env("DATUM_PROJECT", "demo")
         .env("DATUM_SESSION", "s1")
@@ -84,7 +85,7 @@ async fn the_platform_on_this_machine_needs_no_configuration() {
     std::fs::write(data.join("running.json"), "{}").unwrap();
     let run = async |line: &str| {
         let mut command = bare(local.dir.path());
-        command.args(line.split_whitespace());
+        command.env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", "60s").args(line.split_whitespace());
         ended(command).await
     };
     run("cities").await.ends(0).shows("DFW");

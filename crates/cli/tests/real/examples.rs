@@ -53,16 +53,3 @@ async fn every_example_works() {
         assert_eq!(ran.code, 0, "{line}: {}\n{}", ran.out, ran.err);
     }
 }
-
-#[test]
-fn the_documents_are_up_to_date() {
-    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let same = |name: &str, text: &str| {
-        let found = std::fs::read_to_string(docs.join(name)).unwrap_or_default();
-        assert!(found == text, "docs/{name} is stale: run `cargo xtask cli-docs`");
-    };
-    same("cli.md", &compute_cli::reference::markdown());
-    for (name, page) in compute_cli::reference::man_pages().unwrap() {
-        same(&format!("man/{name}"), &page);
-    }
-}

@@ -128,6 +128,8 @@ impl Local {
     /// Runs a command as somebody.
     pub async fn run_as(&self, person: &str, line: &str) -> Ran {
         let mut command = bare(self.dir.path());
+        // A machine that is busy with many tests answers late.
+        command.env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", "60s");
         command.env("KUBECONFIG", self.kubeconfig(person)).args(line.split_whitespace());
         ended(command).await
     }

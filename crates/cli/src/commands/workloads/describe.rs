@@ -29,7 +29,10 @@ pub(crate) async fn run(session: &Session, name: &str) -> Result<()> {
             let head = status::text(session, &found.workload, &deployments, &instances).await?;
             let views = instance::views(&instances);
             let is_wide = session.output == Output::Wide;
-            let inner = Look { width: session.io.out.width.map(|columns| columns.saturating_sub(2)), ..session.io.out };
+            let inner = Look {
+                width: session.io.out.width.map(|columns| columns.saturating_sub(2)),
+                ..session.io.out
+            };
             let list = render::instances::list(&views, is_wide, session.now, inner);
             let conditions = conditions(&found.workload, &deployments);
             session.io.print(&render::workloads::describe(&head, &list, &conditions, session.io.out));

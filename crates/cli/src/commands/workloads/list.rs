@@ -19,7 +19,8 @@ pub(crate) async fn run(session: &Session) -> Result<()> {
             session.io.say(&render::workloads::none(&session.place(), &session.invocation));
         }
         Output::Table | Output::Wide => {
-            let mut views: Vec<_> = workloads.iter().map(|one| workload::view(one, &deployments, &[])).collect();
+            let mut views: Vec<_> =
+                workloads.iter().map(|one| workload::view(one, &deployments, &[])).collect();
             if views.iter().any(|view| !view.is_done()) {
                 // Why something does not get on, its instances say.
                 let instances = fetch::instances(session, None).await?;
