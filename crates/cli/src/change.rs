@@ -172,7 +172,7 @@ async fn write(
         spec: stored.spec().clone(),
     };
     let revisions: Vec<Revision> = next.found.into_iter().chain([revision]).collect();
-    if let Err(failure) = record::write_down(session, &stored.workload, revisions).await {
+    if let Err(failure) = record::write_down(session, &stored.workload, &revisions).await {
         session.io.say(&format!(
             "warning: it is done, but could not be written into the history: {}\n",
             failure.why.join("; ")
@@ -200,12 +200,8 @@ pub(crate) async fn note(session: &Session, name: &str, action: &str, said: &str
             template_hash: template_hash::of(&base.workload.spec.template),
             spec: base.spec().clone(),
         };
-        return record::write_down(
-            session,
-            &base.workload,
-            next.found.into_iter().chain([revision]).collect(),
-        )
-        .await;
+        let revisions: Vec<Revision> = next.found.into_iter().chain([revision]).collect();
+        return record::write_down(session, &base.workload, &revisions).await;
     }
     Ok(())
 }

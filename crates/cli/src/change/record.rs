@@ -18,7 +18,7 @@ const TRIES: usize = 20;
 pub(super) async fn write_down(
     session: &Session,
     workload: &Workload,
-    revisions: Vec<Revision>,
+    revisions: &[Revision],
 ) -> Result<()> {
     let api = session.api::<ConfigMap>();
     let name = names::revision_history_name(meta::name(&workload.metadata));

@@ -112,7 +112,7 @@ pub(crate) fn run(cli: Cli) -> Exit {
 
 async fn dispatch(command: Command, session: &Session) -> Result<()> {
     match command {
-        Command::Deploy(options) => deploy::run(session, options).await,
+        Command::Deploy(options) => deploy::run(session, &options).await,
         Command::Destroy(options) => destroy::run(session, &options).await,
         Command::Status(options) => status::run(session, &options).await,
         Command::Workloads(options) => workloads::run(session, &options).await,

@@ -66,9 +66,9 @@ enum Diff {
     Full,
 }
 
-pub(crate) async fn run(session: &Session, options: Options) -> Result<()> {
+pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     if let Some(path) = &options.file {
-        return file::run(session, &options, path).await;
+        return file::run(session, options, path).await;
     }
     if options.name.is_none() && !session.io.can_ask {
         return Err(Failure::usage("cannot deploy", "no name is given, and there is nobody to ask")
