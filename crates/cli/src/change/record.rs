@@ -15,11 +15,7 @@ use crate::session::Session;
 const TRIES: usize = 20;
 
 /// Puts revisions into the history. It goes with the workload, since that owns it.
-pub(super) async fn write_down(
-    session: &Session,
-    workload: &Workload,
-    revisions: &[Revision],
-) -> Result<()> {
+pub(super) async fn write_down(session: &Session, workload: &Workload, revisions: &[Revision]) -> Result<()> {
     let api = session.api::<ConfigMap>();
     let name = names::revision_history_name(meta::name(&workload.metadata));
     for _ in 0..TRIES {

@@ -45,7 +45,9 @@ pub(crate) fn row(label: &str, widest: usize, city: &CityView, seconds: i64, loo
     }
     line.push_str(&format!("  {}", look.paint(Tone::Dim, &time::short(seconds))));
     let mut lines = vec![line];
-    if let Some(trouble) = &city.trouble {
+    // What is said before the change is taken up is about what was before it.
+    let trouble = city.trouble.as_ref().filter(|_| city.phase != Phase::Waiting);
+    if let Some(trouble) = trouble {
         let meaning = words::of(&trouble.reason);
         let head = super::workloads::capital(&trouble.what);
         let message = if trouble.message.is_empty() { meaning.advice } else { &trouble.message };

@@ -38,7 +38,7 @@ async fn deploy_break_explain_heal_undo_destroy() {
     local.run("explain web").await.ends(0).shows("The cause").shows("cannot be fetched");
     local.run("instances describe web-main-dfw-1").await.ends(0).shows("Not available — image unavailable");
 
-    local.run("rollout undo web").await.ends(0).says("web goes back").says("").shows("4 Available");
+    local.run("rollout undo web").await.ends(0).shows("web goes back").shows("4 Available");
     let history = local.run("rollout history web").await.ends(0);
     history
         .shows("undo to revision 1")
@@ -93,7 +93,7 @@ async fn what_another_tool_does_is_in_the_history() {
     let edit = json!({ "spec": { "placements": [{ "name": "main", "cityCodes": ["DFW"], "scaleSettings": { "minReplicas": 1 } }] } });
     workloads.patch("web", &PatchParams::default(), &Patch::Merge(edit)).await.unwrap();
     local.run("rollout history web").await.ends(0).shows("not recorded").shows("IAD removed");
-    local.run("scale web --min 2").await.ends(0).says("").shows("2 Available");
+    local.run("scale web --min 2").await.ends(0).shows("2 Available");
     let history = local.run("rollout history web -o json").await.ends(0);
     let history: Vec<Value> = serde_json::from_str(&history.out).unwrap();
     let found: Vec<_> =
