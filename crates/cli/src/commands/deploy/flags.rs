@@ -267,7 +267,7 @@ mod tests {
         flags
     }
 
-    fn found(spec: Value) -> Found {
+    fn found(spec: &Value) -> Found {
         let object = json!({ "apiVersion": "compute.datumapis.com/v1alpha", "kind": "Workload", "metadata": {}, "spec": spec });
         Found::of(serde_json::from_value(object).unwrap()).unwrap()
     }
@@ -305,7 +305,7 @@ mod tests {
             .spec;
         spec["template"]["spec"]["future"] = json!({ "kept": true });
         let change = Flags { image: Some("a:2".into()), unset_env: vec!["A".into()], ..Flags::default() };
-        let changed = change.edit("web", Some(&found(spec.clone()))).unwrap().spec;
+        let changed = change.edit("web", Some(&found(&spec))).unwrap().spec;
         spec["template"]["spec"]["runtime"]["sandbox"]["containers"][0]["image"] = json!("a:2");
         spec["template"]["spec"]["runtime"]["sandbox"]["containers"][0]["env"] =
             json!([{ "name": "B", "value": "2" }]);
@@ -316,7 +316,7 @@ mod tests {
     fn several_of_a_thing_need_a_manifest() {
         let mut spec = fresh("default");
         spec["placements"].as_array_mut().unwrap().push(json!({ "name": "b", "cityCodes": ["IAD"] }));
-        let failure = flags(|_| {}).edit("web", Some(&found(spec))).unwrap_err();
+        let failure = flags(|_| {}).edit("web", Some(&found(&spec))).unwrap_err();
         assert!(failure.why[0].contains("several placements"), "{failure:?}");
     }
 
