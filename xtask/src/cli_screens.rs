@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 /// Columns and rows of the terminal.
-const SIZE: (usize, usize) = (100, 22);
+const SIZE: (usize, usize) = (100, 40);
 /// How long a picture may take to come about.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(100);

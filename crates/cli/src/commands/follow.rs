@@ -258,11 +258,12 @@ pub(crate) fn not_getting_on(view: &WorkloadView) -> Failure {
     if view.leaving {
         return Failure::new(what, "it is being destroyed").next("workloads", "see what is left");
     }
-    let certain = view.cities.iter().filter_map(|city| Some((city, city.trouble.as_ref()?)));
-    let why =
-        certain.map(|(city, trouble)| format!("{} in {}: {}", trouble.what, city.city, trouble.message));
     let mut failure = Failure::new(what, "");
-    failure.why = why.collect();
+    failure.why = view
+        .troubles()
+        .iter()
+        .map(|(what, places, message)| format!("{what} in {places}: {message}"))
+        .collect();
     failure.advice("the platform goes on trying: it heals by itself once the cause is gone")
 }
 

@@ -6,7 +6,7 @@ use compute_api::k8s::Timestamp;
 use compute_core::{meta, revisions};
 use serde::Serialize;
 
-use super::city::{self, CityView, Phase};
+use super::city::{self, CityView, Phase, Trouble};
 use crate::words;
 
 /// How a workload is.
@@ -75,6 +75,25 @@ impl WorkloadView {
     /// Whether every city is as wanted.
     pub(crate) fn is_done(&self) -> bool {
         self.cities.iter().all(|city| city.phase == Phase::Done)
+    }
+
+    /// What is in the way, where, and the platform's own sentence about it; the same of several cities is said once.
+    pub(crate) fn troubles(&self) -> Vec<(String, String, String)> {
+        let mut found: Vec<(&Trouble, Vec<String>)> = Vec::new();
+        for city in &self.cities {
+            let Some(trouble) = &city.trouble else { continue };
+            let same = |(known, _): &&mut (&Trouble, Vec<String>)| {
+                known.what == trouble.what && known.message == trouble.message
+            };
+            match found.iter_mut().find(same) {
+                Some((_, cities)) => cities.push(city.city.clone()),
+                None => found.push((trouble, vec![city.city.clone()])),
+            }
+        }
+        found
+            .into_iter()
+            .map(|(trouble, cities)| (trouble.what.clone(), words::list(&cities), trouble.message.clone()))
+            .collect()
     }
 
     /// Whether it has cities in more than one placement.
