@@ -1,6 +1,7 @@
 //! `cargo xtask realstack`: a real Kubernetes and a real Karmada on this machine, and the tests that run on it.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -93,7 +94,10 @@ async fn up(place: &Place, version: Version) -> Result<Up> {
         kubernetes: version.kubernetes,
     };
     let begun = Instant::now();
-    let say: Say = Arc::new(move |line| eprintln!("{:6.1} s  {line}", begun.elapsed().as_secs_f64()));
+    let say: Say = Arc::new(move |line| {
+        // Nobody may be reading any more; that is no reason to stop half way.
+        let _ = writeln!(std::io::stderr(), "{:6.1} s  {line}", begun.elapsed().as_secs_f64());
+    });
     let mut interrupts = Interrupts::new()?;
     let brought = tokio::select! {
         biased;
