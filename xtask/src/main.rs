@@ -2,7 +2,9 @@
 
 mod bench;
 mod clients;
+mod config;
 mod crds;
+mod rbac;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -26,6 +28,15 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Write the roles of our managers to config/components/.
+    Rbac {
+        /// Write nothing; fail if a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Build and apply what is deployed: config/.
+    #[command(subcommand)]
+    Config(config::Chore),
     /// Run other people's clients against the embedded API server.
     #[command(subcommand)]
     Clients(ClientsChore),
@@ -47,6 +58,8 @@ enum ClientsChore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Crds { check } => crds::run(check),
+        Chore::Rbac { check } => rbac::run(check),
+        Chore::Config(chore) => config::run(chore),
         Chore::Clients(ClientsChore::Test) => clients::test(),
         Chore::Bench { arguments } => bench::run(&arguments),
     };
