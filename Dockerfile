@@ -5,8 +5,6 @@ FROM rust:1.95-alpine AS build
 # What the allocator and the cryptography of the binary are built with.
 RUN apk add --no-cache ca-certificates make musl-dev
 WORKDIR /src
-# The image has the compiler; the file asks for tools besides that a build does not need.
-ENV RUSTUP_TOOLCHAIN=1.95 CARGO_INCREMENTAL=0
 COPY Cargo.toml Cargo.lock ./
 COPY .cargo .cargo
 COPY crates crates

@@ -31,7 +31,8 @@ impl Cluster<'_> {
     /// Applies objects. A field that the server does not know is an error, and so is a warning.
     pub(crate) fn apply(&self, objects: &[Value]) -> Result<()> {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
-        let arguments = ["apply", "--server-side", "--force-conflicts", "--validate=strict", MANAGER, "-f", "-"];
+        let arguments =
+            ["apply", "--server-side", "--force-conflicts", "--validate=strict", MANAGER, "-f", "-"];
         self.run(&arguments, &list.to_string())
     }
 
@@ -49,8 +50,7 @@ impl Cluster<'_> {
             return Ok(());
         }
         self.apply(&wanted)?;
-        let names: Vec<_> =
-            wanted.iter().map(|crd| format!("crd/{}", text(crd, "/metadata/name"))).collect();
+        let names: Vec<_> = wanted.iter().map(|crd| format!("crd/{}", text(crd, "/metadata/name"))).collect();
         let mut arguments = vec!["wait", "--for=condition=Established", "--timeout=60s"];
         arguments.extend(names.iter().map(String::as_str));
         self.run(&arguments, "")
@@ -63,7 +63,11 @@ impl Cluster<'_> {
             command.args(["--context", context]);
         }
         command.args(arguments).env("LC_ALL", "C").env_remove("KUBECONFIG");
-        let shown = format!("kubectl {} ({})", arguments.join(" "), self.context.as_deref().unwrap_or("current context"));
+        let shown = format!(
+            "kubectl {} ({})",
+            arguments.join(" "),
+            self.context.as_deref().unwrap_or("current context")
+        );
         let output = Process::start(&mut command, shown, stdin)?.wait(PATIENCE)?;
         if output.code != Some(0) || output.stderr.contains("Warning:") {
             bail!("{output}");

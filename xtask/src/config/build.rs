@@ -8,8 +8,11 @@ use serde_json::Value;
 
 /// As YAML.
 pub(super) fn text(kubectl: &Path, folder: &Path) -> Result<String> {
-    let output =
-        Command::new(kubectl).arg("kustomize").arg(folder).output().context("cannot run kubectl kustomize")?;
+    let output = Command::new(kubectl)
+        .arg("kustomize")
+        .arg(folder)
+        .output()
+        .context("cannot run kubectl kustomize")?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         bail!("{} does not build: {}", folder.display(), said.trim());

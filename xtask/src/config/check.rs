@@ -67,7 +67,10 @@ fn strict(object: &Value) -> Result<()> {
             round_trip::<ValidatingWebhookConfiguration>(object)
         }
         (group, kind) => {
-            ensure!(group.contains('.'), "{kind} of {group:?} is a kind of Kubernetes that is not looked at here");
+            ensure!(
+                group.contains('.'),
+                "{kind} of {group:?} is a kind of Kubernetes that is not looked at here"
+            );
             Ok(())
         }
     }
@@ -113,7 +116,10 @@ fn pods(object: &Value) -> Result<()> {
     };
     is(spec, "/securityContext/runAsNonRoot", true.into())?;
     is(spec, "/securityContext/seccompProfile/type", "RuntimeDefault".into())?;
-    ensure!(spec.pointer("/securityContext/runAsUser").and_then(Value::as_i64) > Some(0), "the user must be a number above 0");
+    ensure!(
+        spec.pointer("/securityContext/runAsUser").and_then(Value::as_i64) > Some(0),
+        "the user must be a number above 0"
+    );
     for host in ["hostNetwork", "hostPID", "hostIPC"] {
         ensure!(spec.get(host).is_none(), "{host} must be left out");
     }
@@ -124,9 +130,13 @@ fn pods(object: &Value) -> Result<()> {
         ensure!(container.pointer("/resources/limits/memory").is_some(), "memory must have a limit");
     }
     for volume in spec["volumes"].as_array().into_iter().flatten() {
-        let fields = volume.as_object().map(|volume| volume.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+        let fields =
+            volume.as_object().map(|volume| volume.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
         let allowed = ["name", "configMap", "secret", "csi", "projected", "emptyDir"];
-        ensure!(fields.iter().all(|field| allowed.contains(&field.as_str())), "a volume of a kind that is not restricted: {fields:?}");
+        ensure!(
+            fields.iter().all(|field| allowed.contains(&field.as_str())),
+            "a volume of a kind that is not restricted: {fields:?}"
+        );
     }
     Ok(())
 }
@@ -148,7 +158,9 @@ fn references(objects: &[Value]) -> Result<()> {
                     let (kind, subject) = (text(subject, "/kind"), text(subject, "/name"));
                     let is_known = match kind.as_str() {
                         "ServiceAccount" => has("ServiceAccount", &subject),
-                        "Group" => !runs_here && ["compute:management", "compute:cells"].contains(&subject.as_str()),
+                        "Group" => {
+                            !runs_here && ["compute:management", "compute:cells"].contains(&subject.as_str())
+                        }
                         _ => false,
                     };
                     ensure!(is_known, "{}: {kind} {subject} must not be bound here", said());
@@ -160,16 +172,25 @@ fn references(objects: &[Value]) -> Result<()> {
                 let volumes = object.pointer("/spec/template/spec/volumes").and_then(Value::as_array);
                 for volume in volumes.into_iter().flatten() {
                     let config = text(volume, "/configMap/name");
-                    ensure!(config.is_empty() || has("ConfigMap", &config), "{}: there is no ConfigMap {config}", said());
+                    ensure!(
+                        config.is_empty() || has("ConfigMap", &config),
+                        "{}: there is no ConfigMap {config}",
+                        said()
+                    );
                     let issuer = volume.pointer("/csi/volumeAttributes/csi.cert-manager.io~1issuer-name");
-                    ensure!(volume.get("csi").is_none() || issuer.is_some(), "{}: nobody issues the certificate", said());
+                    ensure!(
+                        volume.get("csi").is_none() || issuer.is_some(),
+                        "{}: nobody issues the certificate",
+                        said()
+                    );
                 }
             }
             "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
                 for webhook in object["webhooks"].as_array().into_iter().flatten() {
                     let service = text(webhook, "/clientConfig/service/name");
                     let url = text(webhook, "/clientConfig/url");
-                    let is_reached = if runs_here { has("Service", &service) } else { url.starts_with("https://") };
+                    let is_reached =
+                        if runs_here { has("Service", &service) } else { url.starts_with("https://") };
                     ensure!(is_reached, "{}: {} cannot be reached", said(), text(webhook, "/name"));
                 }
             }
@@ -181,17 +202,22 @@ fn references(objects: &[Value]) -> Result<()> {
 
 /// Each file that the server config or the environment names is in a folder that is mounted.
 fn mounts(objects: &[Value]) -> Result<()> {
-    let Some(deployment) = objects.iter().find(|object| text(object, "/kind") == "Deployment") else { return Ok(()) };
+    let Some(deployment) = objects.iter().find(|object| text(object, "/kind") == "Deployment") else {
+        return Ok(());
+    };
     let list = |pointer: &str| deployment.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
-    let mounted: Vec<_> =
-        list("/spec/template/spec/containers/0/volumeMounts").map(|mount| text(mount, "/mountPath")).collect();
+    let mounted: Vec<_> = list("/spec/template/spec/containers/0/volumeMounts")
+        .map(|mount| text(mount, "/mountPath"))
+        .collect();
     let mut named: Vec<_> =
         list("/spec/template/spec/containers/0/env").map(|variable| text(variable, "/value")).collect();
     named.extend(list("/spec/template/spec/containers/0/args").filter_map(|argument| {
         argument.as_str().and_then(|argument| argument.split_once('=')).map(|(_, value)| value.to_owned())
     }));
     let mut has_config = false;
-    for config in objects.iter().map(|object| text(object, "/data/server.yaml")).filter(|config| !config.is_empty()) {
+    for config in
+        objects.iter().map(|object| text(object, "/data/server.yaml")).filter(|config| !config.is_empty())
+    {
         has_config = true;
         let config: Value = serde_saphyr::from_str(&config).context("server.yaml")?;
         strings(&config, &mut named);

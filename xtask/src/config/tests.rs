@@ -62,10 +62,11 @@ fn what_is_wrong_is_found() {
             "subjects": [{ "kind": kind, "name": subject }],
         })
     };
-    let role = |name: &str| {
-        json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": name } })
-    };
-    assert!(said(&[binding("compute-x", "ServiceAccount", "a"), account.clone()]).contains("no ClusterRole compute-x"));
+    let role = |name: &str| json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": name } });
+    assert!(
+        said(&[binding("compute-x", "ServiceAccount", "a"), account.clone()])
+            .contains("no ClusterRole compute-x")
+    );
     let admin = [role("cluster-admin"), binding("cluster-admin", "ServiceAccount", "a"), account.clone()];
     assert!(said(&admin).contains("not ours"));
     let anybody = [role("compute-x"), binding("compute-x", "Group", "system:authenticated")];
@@ -100,7 +101,8 @@ fn pods_must_be_restricted() {
     let with = |pod: &Value| [&others[..], &[deployment(pod)]].concat();
     check::all(&with(&pod)).unwrap();
     let mut named = pod.clone();
-    named["containers"][0]["env"] = json!([{ "name": "FEDERATION_KUBECONFIG", "value": "/etc/hub/kubeconfig" }]);
+    named["containers"][0]["env"] =
+        json!([{ "name": "FEDERATION_KUBECONFIG", "value": "/etc/hub/kubeconfig" }]);
     assert!(said(&with(&named)).contains("nothing is mounted"));
     named["containers"][0]["volumeMounts"] = json!([{ "name": "hub", "mountPath": "/etc/hub" }]);
     check::all(&with(&named)).unwrap();

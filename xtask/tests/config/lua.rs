@@ -19,8 +19,20 @@ use crate::object;
 const FILE: &str = "config/base/federation/resource_interpreter.yaml";
 /// What Karmada takes away.
 const FORBIDDEN: [&str; 14] = [
-    "collectgarbage", "dofile", "getfenv", "getmetatable", "load", "loadfile", "loadstring", "rawequal", "rawget",
-    "rawset", "setfenv", "setmetatable", "module", "newproxy",
+    "collectgarbage",
+    "dofile",
+    "getfenv",
+    "getmetatable",
+    "load",
+    "loadfile",
+    "loadstring",
+    "rawequal",
+    "rawget",
+    "rawset",
+    "setfenv",
+    "setmetatable",
+    "module",
+    "newproxy",
 ];
 
 /// The scripts by operation.
@@ -125,7 +137,10 @@ fn being_deleted(mut object: Value) -> Value {
 fn status() -> Value {
     json!({
         "replicas": 2, "readyReplicas": 1, "observedGeneration": 3, "selector": "a=b", "location": { "name": "dfw" },
-        "conditions": [{ "type": "Available", "status": "True", "reason": "StableInstanceFound", "message": "" }],
+        "conditions": [{
+            "type": "Available", "status": "True", "reason": "StableInstanceFound", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }],
     })
 }
 
@@ -135,14 +150,25 @@ fn karmada_is_told_what_it_needs_and_no_more() {
     let names: Vec<_> = scripts.keys().map(String::as_str).collect();
     // With replicaResource Karmada would divide replicas among cells.
     let wanted = [
-        "dependencyInterpretation", "healthInterpretation", "retention", "statusAggregation", "statusReflection",
+        "dependencyInterpretation",
+        "healthInterpretation",
+        "retention",
+        "statusAggregation",
+        "statusReflection",
     ];
     assert_eq!(names, wanted);
     let target = object(FILE)["spec"]["target"].take();
-    assert_eq!(target, json!({ "apiVersion": compute_api::compute::API_VERSION, "kind": "WorkloadDeployment" }));
+    assert_eq!(
+        target,
+        json!({ "apiVersion": compute_api::compute::API_VERSION, "kind": "WorkloadDeployment" })
+    );
     for (name, script) in scripts {
         assert!(!script.contains("require"), "{name} needs nothing");
-        assert_eq!(script.matches("\nfunction ").count() + usize::from(script.starts_with("function ")), 1, "{name}");
+        assert_eq!(
+            script.matches("\nfunction ").count() + usize::from(script.starts_with("function ")),
+            1,
+            "{name}"
+        );
     }
 }
 
@@ -247,9 +273,15 @@ fn replicas_are_retained_as_core_has_it() {
             if let Some(replicas) = in_the_cell {
                 cell["spec"]["replicas"] = json!(replicas);
             }
-            let member::Step::Update(wanted) = member::decide(Some(&hub), Some(&cell)) else { panic!("no update") };
+            let member::Step::Update(wanted) = member::decide(Some(&hub), Some(&cell)) else {
+                panic!("no update")
+            };
             let retained = lua.call("Retain", &[&hub, &cell]);
-            assert_eq!(retained["spec"].get("replicas"), wanted["spec"].get("replicas"), "{on_hub:?} {in_the_cell:?}");
+            assert_eq!(
+                retained["spec"].get("replicas"),
+                wanted["spec"].get("replicas"),
+                "{on_hub:?} {in_the_cell:?}"
+            );
             assert_eq!(retained["spec"]["cityCode"], "DFW", "all else is the hub's");
         }
     }
@@ -278,7 +310,10 @@ fn dependencies(lua: &Interpreter, object: &Value) -> Vec<(String, String, Strin
 fn wanted(object: &Value) -> BTreeSet<(String, String, String)> {
     let typed: WorkloadDeployment = serde_json::from_value(object.clone()).unwrap();
     let sources = propagation::dependencies(&typed);
-    sources.iter().map(|source| (source.kind().to_owned(), "ns-1".to_owned(), source.companion_name())).collect()
+    sources
+        .iter()
+        .map(|source| (source.kind().to_owned(), "ns-1".to_owned(), source.companion_name()))
+        .collect()
 }
 
 #[test]
@@ -315,9 +350,8 @@ fn container() -> impl Strategy<Value = Value> {
         source().prop_map(|source| json!({ "configMapRef": source })),
         source().prop_map(|source| json!({ "secretRef": source })),
     ];
-    (prop::collection::vec(variable, 0..3), prop::collection::vec(from, 0..3)).prop_map(|(env, env_from)| {
-        json!({ "name": "app", "image": "i", "env": env, "envFrom": env_from })
-    })
+    (prop::collection::vec(variable, 0..3), prop::collection::vec(from, 0..3))
+        .prop_map(|(env, env_from)| json!({ "name": "app", "image": "i", "env": env, "envFrom": env_from }))
 }
 
 fn volume() -> impl Strategy<Value = Value> {

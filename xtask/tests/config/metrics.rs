@@ -68,14 +68,16 @@ fn registered() -> BTreeMap<String, Kind> {
 /// The kind of what is registered: by the type of the field that is named, else by the only kind that the file has.
 fn kind_of(file: &str, value: &str) -> Option<Kind> {
     let named = |text: &str| {
-        let mut kinds = KINDS.iter().filter(|(name, _)| Regex::new(&format!(r"\b{name}\b")).unwrap().is_match(text));
+        let mut kinds =
+            KINDS.iter().filter(|(name, _)| Regex::new(&format!(r"\b{name}\b")).unwrap().is_match(text));
         let kind = kinds.next().map(|(_, kind)| *kind);
         kind.filter(|_| kinds.next().is_none())
     };
     if let Some(kind) = named(value) {
         return Some(kind);
     }
-    let field = value.trim().trim_end_matches(',').trim_end_matches(".clone()").rsplit('.').next()?.to_owned();
+    let field =
+        value.trim().trim_end_matches(',').trim_end_matches(".clone()").rsplit('.').next()?.to_owned();
     let typed = Regex::new(&format!(r"(?m)^\s*(?:pub )?{field}: ([A-Z][^\n]*)$")).unwrap();
     let tuple = Regex::new(r"(?m)^(?:pub(?:\([^)]*\))? )?struct \w+\((Family<[^\n]*)\);$").unwrap();
     let by_field = typed.captures(file).and_then(|found| named(&found[1]));
@@ -107,7 +109,8 @@ fn alerts() -> Value {
 /// What all expressions of alerts say, in one text.
 fn expressions() -> String {
     let alerts = alerts();
-    let all: Vec<_> = alerts.as_array().unwrap().iter().map(|alert| alert["expr"].as_str().unwrap()).collect();
+    let all: Vec<_> =
+        alerts.as_array().unwrap().iter().map(|alert| alert["expr"].as_str().unwrap()).collect();
     all.join("\n")
 }
 
@@ -131,7 +134,10 @@ fn what_is_exported_is_written_about() {
         let names = exported(&name, kind);
         assert!(names.iter().any(|name| docs.contains(name)), "{DOCS} says nothing of {names:?}");
         if kind != Kind::Info {
-            assert!(names.iter().any(|name| dashboard.contains(name)), "the dashboard does not show {names:?}");
+            assert!(
+                names.iter().any(|name| dashboard.contains(name)),
+                "the dashboard does not show {names:?}"
+            );
         }
     }
 }
@@ -145,7 +151,10 @@ fn every_alert_says_what_to_do() {
         assert!(seen.insert(name.to_owned()), "{name} is there twice");
         assert!(docs.contains(&format!("### {name}\n")), "{DOCS} has no section {name}");
         for field in ["summary", "description"] {
-            assert!(alert["annotations"][field].as_str().is_some_and(|text| text.len() > 10), "{name}: {field}");
+            assert!(
+                alert["annotations"][field].as_str().is_some_and(|text| text.len() > 10),
+                "{name}: {field}"
+            );
         }
         assert!(["warning", "critical"].contains(&alert["labels"]["severity"].as_str().unwrap()), "{name}");
     }

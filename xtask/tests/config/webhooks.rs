@@ -34,7 +34,12 @@ fn each_path_of_the_server_is_called_for_what_it_judges() {
         .collect();
     let wanted = [
         ("MutatingWebhookConfiguration", MUTATE_WORKLOADS, json!(["workloads"]), json!(["CREATE", "UPDATE"])),
-        ("ValidatingWebhookConfiguration", VALIDATE_WORKLOADS, json!(["workloads"]), json!(["CREATE", "UPDATE"])),
+        (
+            "ValidatingWebhookConfiguration",
+            VALIDATE_WORKLOADS,
+            json!(["workloads"]),
+            json!(["CREATE", "UPDATE"]),
+        ),
         (
             "ValidatingWebhookConfiguration",
             VALIDATE_INSTANCES,
@@ -57,7 +62,8 @@ fn nothing_gets_by_that_was_not_judged() {
         assert!((1..=10).contains(&webhook["timeoutSeconds"].as_i64().unwrap()));
         let service = &webhook["clientConfig"]["service"];
         let certificate = text("config/components/csi-webhook-cert/kustomization.yaml");
-        let name = format!("{}.{}.svc", service["name"].as_str().unwrap(), service["namespace"].as_str().unwrap());
+        let name =
+            format!("{}.{}.svc", service["name"].as_str().unwrap(), service["namespace"].as_str().unwrap());
         assert!(certificate.contains(&format!("dns-names: {name},")), "the certificate is not for {name}");
     }
 }
