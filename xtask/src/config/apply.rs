@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::build;
 use crate::clients::process::Process;
@@ -30,10 +30,11 @@ pub(crate) struct Cluster<'a> {
 impl Cluster<'_> {
     /// Applies objects. A field that the server does not know is an error, and so is a warning.
     pub(crate) fn apply(&self, objects: &[Value]) -> Result<()> {
-        let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
+        // One document each: kubectl does not validate what is in a List.
+        let documents: Vec<_> = objects.iter().map(Value::to_string).collect();
         let arguments =
             ["apply", "--server-side", "--force-conflicts", "--validate=strict", MANAGER, "-f", "-"];
-        self.run(&arguments, &list.to_string())
+        self.run(&arguments, &documents.join("\n---\n"))
     }
 
     /// Applies the stand-ins for the kinds of others among `objects`, and waits until they are served.
