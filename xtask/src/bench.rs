@@ -7,10 +7,8 @@ use anyhow::{Context as _, Result, bail};
 
 /// Passes everything on; its tables go straight to the terminal.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
+    let built = crate::cargo()
         .args(["build", "--quiet", "--release", "--package", "compute-bench", "--package", "compute-local"])
-        .current_dir(crate::root())
         .status()
         .context("cannot run cargo")?;
     if !built.success() {

@@ -8,7 +8,7 @@ mod rbac;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
 
@@ -76,4 +76,22 @@ fn main() -> ExitCode {
 fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)
+}
+
+/// The cargo that runs this, as people call it. What it says of this crate in the environment is left out: build scripts that look at it
+/// would be run again, and everything above them built again, at each turn between a build from here and one by hand.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let of_this_crate = |name: &str| {
+        ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    };
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(of_this_crate) {
+            command.env_remove(name);
+        }
+    }
+    command.current_dir(root());
+    command
 }

@@ -85,10 +85,8 @@ impl Server {
 
 /// Builds the server; gives the path of the program.
 fn build() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let output = crate::cargo()
         .args(["build", "--package", "compute-local", "--message-format", "json-render-diagnostics"])
-        .current_dir(crate::root())
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo")?;

@@ -30,11 +30,11 @@ pub(crate) struct Cluster<'a> {
 impl Cluster<'_> {
     /// Applies objects. A field that the server does not know is an error, and so is a warning.
     pub(crate) fn apply(&self, objects: &[Value]) -> Result<()> {
-        // One document each: kubectl does not validate what is in a List.
+        // One after the other: kubectl does not validate what is in a List.
         let documents: Vec<_> = objects.iter().map(Value::to_string).collect();
         let arguments =
             ["apply", "--server-side", "--force-conflicts", "--validate=strict", MANAGER, "-f", "-"];
-        self.run(&arguments, &documents.join("\n---\n"))
+        self.run(&arguments, &documents.join("\n"))
     }
 
     /// Applies the stand-ins for the kinds of others among `objects`, and waits until they are served.
