@@ -52,7 +52,10 @@ impl Connections {
     }
 
     /// The way to projects that each have an address of their own, by name.
-    pub(crate) async fn internal_projects(&mut self, connection: &Connection) -> Result<Arc<Connect>, Mistake> {
+    pub(crate) async fn internal_projects(
+        &mut self,
+        connection: &Connection,
+    ) -> Result<Arc<Connect>, Mistake> {
         // Once, so that a mistake shows now.
         self.host(connection).await?;
         let (config, options) = (connection.config().await?, self.options.clone());

@@ -107,6 +107,7 @@ impl Flags {
 /// The sentences of a complaint, without the reminder of how the program is used.
 fn one_line(text: &str) -> String {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let told = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let told =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
     told.collect::<Vec<_>>().join("; ").trim_start_matches("error: ").to_owned()
 }

@@ -152,7 +152,10 @@ impl Manager {
                 };
                 let of_webhooks = kept(connect.clone());
                 let judged = move |project: &str| of_webhooks(project).map_err(Into::into);
-                (Projects::Milo { core, connect, internal }, compute_admission::Projects::Milo(Arc::new(judged)))
+                (
+                    Projects::Milo { core, connect, internal },
+                    compute_admission::Projects::Milo(Arc::new(judged)),
+                )
             }
         };
         if let Some(config::Webhook { server, guard }) = config.webhook {
@@ -163,7 +166,9 @@ impl Manager {
         }
         let (process, readiness) = (self.process.clone(), self.readiness.clone());
         let role = Management { projects, hub, process, readiness };
-        self.add(management::NAME, management_controllers::LEASE, election, &own, leading, |tasks| role.start(tasks));
+        self.add(management::NAME, management_controllers::LEASE, election, &own, leading, |tasks| {
+            role.start(tasks)
+        });
         Ok(())
     }
 
@@ -212,7 +217,8 @@ impl Manager {
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Ended> {
         let (health, metrics, webhook) =
             (self.health_address(), self.metrics_address(), self.webhook_address());
-        let text = |address: Option<SocketAddr>| address.map_or("off".to_owned(), |address| address.to_string());
+        let text =
+            |address: Option<SocketAddr>| address.map_or("off".to_owned(), |address| address.to_string());
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
             health = text(health),

@@ -31,7 +31,11 @@ pub(crate) fn register(runtime: &Runtime) -> Leading {
     let leading = Leading::default();
     let started = runtime.clock().now().as_second();
     metrics.register(|registry| {
-        registry.register("compute_build", "What runs", Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]));
+        registry.register(
+            "compute_build",
+            "What runs",
+            Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]),
+        );
         registry.register(
             "compute_leader",
             "Whether this process does the work of a role, or waits for its turn",

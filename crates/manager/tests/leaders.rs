@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use compute_api::compute::Workload;
 use compute_api::labels::TOPOLOGY_CITY_CODE;
-use compute_api::networking::LocationBinding;
+use compute_api::networking::{LocationBinding, Network};
 use compute_apiserver::{Identity, PlaneName};
 use compute_controllers::{cell, management};
 use compute_testkit::eventually;
@@ -36,7 +36,8 @@ impl Direct {
         let served = Served::start().await;
         let crds = compute_api::crds::ours().into_iter().chain(compute_api::crds::foreign());
         let mut objects: Vec<Value> = crds.map(|crd| serde_json::to_value(crd).unwrap()).collect();
-        let rules = [management::rbac::project(), cell::rbac::cell(), compute_providers::rbac::cell()].concat();
+        let rules =
+            [management::rbac::project(), cell::rbac::cell(), compute_providers::rbac::cell()].concat();
         objects.extend(users.iter().flat_map(|user| granted(user, &rules)));
         let template = served.server.template(&objects).await.unwrap();
         let plane = PlaneName::new("one").unwrap();
@@ -55,7 +56,7 @@ impl Direct {
         self.served.admin(&self.plane)
     }
 
-    /// Offers the city, as the platform around would.
+    /// Offers the city and makes a network, as the platform around would.
     async fn offer(&self) {
         let name = CITY.to_lowercase();
         let binding = json!({ "metadata": { "name": name },
@@ -66,6 +67,9 @@ impl Direct {
         let available = json!({ "status": { "conditions": [{ "type": "Available", "status": "True", "reason": "Offered",
             "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" }] } });
         bindings.patch_status(&name, &PatchParams::default(), &Patch::Merge(available)).await.unwrap();
+        let network = json!({ "metadata": { "name": "default" }, "spec": { "ipam": { "mode": "Auto" } } });
+        let network: Network = serde_json::from_value(network).unwrap();
+        Api::default_namespaced(self.client()).create(&PostParams::default(), &network).await.unwrap();
     }
 
     /// A manager with both roles.
@@ -126,7 +130,8 @@ async fn direct_mode_runs_a_workload_in_one_process() {
     manager.until_ready().await;
     direct.runs("web").await;
     let quota = manager.lines().into_iter().find(|line| {
-        line["level"] == "ERROR" && line["message"].as_str().unwrap_or_default().starts_with("quota is not configured")
+        line["level"] == "ERROR"
+            && line["message"].as_str().unwrap_or_default().starts_with("quota is not configured")
     });
     assert!(quota.is_some(), "{}", manager.log());
     let (_, metrics) = manager.page("metrics", "/metrics").await;

@@ -171,7 +171,7 @@ async fn a_workload_becomes_ready_while_credentials_rotate() {
     let workloads: Api<Workload> = Api::default_namespaced(person.clone());
     let made = workloads.create(&PostParams::default(), &workload("web", &[CITY], 2)).await.unwrap();
     let policy = made.spec.placements[0].scale_settings.instance_management_policy.clone();
-    assert_eq!(policy.as_deref(), Some("OrderedReady"), "webhooks fill in defaults");
+    assert_eq!(policy, "OrderedReady", "webhooks fill in defaults");
     view.until_ready("web", &[("web-main-dfw", 2)]).await;
 
     // What must not be is refused, by what the person may know and do in her project.
@@ -244,7 +244,8 @@ async fn look_at_metrics(manager: &Process, cell: &Process) {
         assert!(text.contains(wanted), "{wanted} is not in {text}");
     }
     let (_, text) = cell.page("metrics", "/metrics").await;
-    for wanted in ["compute_quota_enforcement_enabled 1", "compute_writeback_enabled{cluster=\"cell-dfw\"} 1"] {
+    for wanted in ["compute_quota_enforcement_enabled 1", "compute_writeback_enabled{cluster=\"cell-dfw\"} 1"]
+    {
         assert!(text.contains(wanted), "{wanted} is not in {text}");
     }
     assert_eq!(cell.page("health", "/healthz").await.0, 200);

@@ -173,7 +173,8 @@ fn kubeconfig(part: &str, instead: &str) -> String {
         ("cluster", "server: 'https://127.0.0.1:1'"),
         ("user", "token: very-secret-token"),
     ];
-    let [current, context, cluster, user] = parts.map(|(name, usual)| if name == part { instead } else { usual });
+    let [current, context, cluster, user] =
+        parts.map(|(name, usual)| if name == part { instead } else { usual });
     format!(
         "apiVersion: v1\nkind: Config\n{current}\ncontexts: [{{name: one, context: {{{context}}}}}]\n\
          clusters: [{{name: one, cluster: {{{cluster}}}}}]\nusers: [{{name: one, user: {{{user}}}}}]\n"
@@ -225,7 +226,8 @@ async fn complaint(folder: &Path, case: &Case) -> Result<(), String> {
         _ => ("", case.flags),
     };
     // What a case says comes later, and must not be there twice.
-    let role = if rest.contains("--kubeconfig") { role.replace("--kubeconfig %/good", "") } else { role.to_owned() };
+    let role =
+        if rest.contains("--kubeconfig") { role.replace("--kubeconfig %/good", "") } else { role.to_owned() };
     let mut flags = format!("{role} {rest}");
     if !case.settings.is_empty() {
         let settings = case.settings.replace("P ", P).replace('%', at);
@@ -280,7 +282,10 @@ async fn mistakes_in_the_environment_name_the_variable() {
         });
         let ran = ran.await.unwrap();
         let text = String::from_utf8_lossy(&ran.stderr);
-        assert!(ran.status.code() == Some(1) && text.starts_with(said) && text.lines().count() == 1, "{text}");
+        assert!(
+            ran.status.code() == Some(1) && text.starts_with(said) && text.lines().count() == 1,
+            "{text}"
+        );
     }
 }
 

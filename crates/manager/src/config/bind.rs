@@ -66,6 +66,8 @@ impl Bind {
 fn wrong(field: &str, text: &str) -> Mistake {
     Mistake::new(
         field,
-        format!("{text:?} is not an address; write :8081, 127.0.0.1:8081 or [::1]:8081, or \"0\" to serve nothing"),
+        format!(
+            "{text:?} is not an address; write :8081, 127.0.0.1:8081 or [::1]:8081, or \"0\" to serve nothing"
+        ),
     )
 }

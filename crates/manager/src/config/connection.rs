@@ -42,7 +42,8 @@ impl Connection {
             Mistake::because(field, &format!("cannot read {}", path.display()), error)
         };
         let bytes = files.read(path).map_err(|error| cannot(path, &error))?;
-        let text = String::from_utf8(bytes).map_err(|_| mistake("is not a kubeconfig: it is not text".into()))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| mistake("is not a kubeconfig: it is not text".into()))?;
         let mut content = Kubeconfig::from_yaml(&text).map_err(|error| mistake(malformed(&error)))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let (cluster, user) = current(&mut content).map_err(mistake)?;
@@ -71,14 +72,16 @@ impl Connection {
     ) -> Result<Self, Mistake> {
         for name in ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"] {
             if env.get(name).is_none_or(String::is_empty) {
-                let said = format!("must be given: the process does not run in a cluster ({name} is not set)");
+                let said =
+                    format!("must be given: the process does not run in a cluster ({name} is not set)");
                 return Err(Mistake::new(field, said));
             }
         }
         for name in ["token", "ca.crt", "namespace"] {
             let path = Path::new(SERVICE_ACCOUNT).join(name);
             files.read(&path).map_err(|error| {
-                let what = format!("must be given: the pod's service account cannot be used: {}", path.display());
+                let what =
+                    format!("must be given: the pod's service account cannot be used: {}", path.display());
                 Mistake::because(field, &what, &error)
             })?;
         }
@@ -104,8 +107,9 @@ impl Connection {
     /// What a client is made from.
     pub(crate) async fn config(&self) -> Result<Config, Mistake> {
         match self {
-            Self::InCluster => Config::incluster()
-                .map_err(|error| Mistake::because(self.field(), "cannot be used", &error)),
+            Self::InCluster => {
+                Config::incluster().map_err(|error| Mistake::because(self.field(), "cannot be used", &error))
+            }
             Self::Kubeconfig { field, path, content } => {
                 let options = KubeConfigOptions::default();
                 let mut config = Config::from_custom_kubeconfig((**content).clone(), &options)
@@ -167,7 +171,8 @@ fn check_cluster(cluster: &Cluster) -> Result<(), String> {
     let server = cluster.server.as_deref().unwrap_or_default();
     let address: Option<http::Uri> = server.parse().ok();
     let is_good = address.as_ref().is_some_and(|address| {
-        matches!(address.scheme_str(), Some("https" | "http")) && address.host().is_some_and(|host| !host.is_empty())
+        matches!(address.scheme_str(), Some("https" | "http"))
+            && address.host().is_some_and(|host| !host.is_empty())
     });
     if !is_good {
         return Err("names a server that is not an https address".to_owned());

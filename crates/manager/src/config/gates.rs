@@ -70,7 +70,10 @@ mod tests {
             assert_eq!(Gates::read("f", text).unwrap().networking_integration, wanted, "{text:?}");
         }
         for (text, said) in [
-            ("networking=true", "f: there is no feature gate \"networking\"; did you mean NetworkingIntegration?"),
+            (
+                "networking=true",
+                "f: there is no feature gate \"networking\"; did you mean NetworkingIntegration?",
+            ),
             ("Xyz=true", "f: there is no feature gate \"Xyz\"; known are NetworkingIntegration"),
             ("NetworkingIntegration", "f: \"NetworkingIntegration\" must be NAME=true or NAME=false"),
             ("NetworkingIntegration=1", "f: NetworkingIntegration must be true or false, not \"1\""),

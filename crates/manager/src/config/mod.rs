@@ -28,9 +28,9 @@ pub(crate) use connection::Origin;
 pub use files::{Disk, Files};
 pub use gates::Gates;
 pub use mistake::Mistake;
-pub use server::{API_VERSION, CertificateFiles, KIND, MetricsServer, Provider, WebhookServer};
 use plan::Plan;
 use server::ServerConfig;
+pub use server::{API_VERSION, CertificateFiles, KIND, MetricsServer, Provider, WebhookServer};
 
 const FEDERATION: &str = "--federation-kubeconfig";
 
@@ -150,11 +150,12 @@ impl Config {
         }
         let health = Bind::read("--health-probe-bind-address", &flags.health_probe_bind_address)?;
         let set = |name: &str| env.get(name).filter(|value| !value.is_empty());
-        let gates = match (flags.feature_gates.as_ref().filter(|gates| !gates.is_empty()), set("FEATURE_GATES")) {
-            (Some(text), _) => Gates::read("--feature-gates", text)?,
-            (None, Some(text)) => Gates::read("FEATURE_GATES", text)?,
-            (None, None) => Gates::default(),
-        };
+        let gates =
+            match (flags.feature_gates.as_ref().filter(|gates| !gates.is_empty()), set("FEATURE_GATES")) {
+                (Some(text), _) => Gates::read("--feature-gates", text)?,
+                (None, Some(text)) => Gates::read("FEATURE_GATES", text)?,
+                (None, None) => Gates::default(),
+            };
         let server = match given(flags.server_config.as_deref()) {
             None => ServerConfig::empty()?,
             Some(path) => {
@@ -169,7 +170,10 @@ impl Config {
         if let (Some(health), Some(metrics)) = (&health, &server.metrics.bind)
             && health.meets(metrics)
         {
-            return Err(Mistake::new(metrics.field(), "must not be the address of --health-probe-bind-address"));
+            return Err(Mistake::new(
+                metrics.field(),
+                "must not be the address of --health-probe-bind-address",
+            ));
         }
         let federation = match (given(flags.federation_kubeconfig.as_deref()), set("FEDERATION_KUBECONFIG")) {
             (Some(path), _) => Some(Connection::read(FEDERATION, path, files)?),
@@ -180,7 +184,12 @@ impl Config {
             Some(path) => Connection::read("--kubeconfig", path, files)?,
             None => Connection::in_cluster("--kubeconfig", env, files)?,
         };
-        Plan { flags, own: &own, federation, files, notes: Vec::new() }.finish(server, health, gates, host(env))
+        Plan { flags, own: &own, federation, files, notes: Vec::new() }.finish(
+            server,
+            health,
+            gates,
+            host(env),
+        )
     }
 }
 

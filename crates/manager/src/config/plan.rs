@@ -9,8 +9,8 @@ use compute_runtime::leader::Timings;
 use super::connection::own_namespace;
 use super::server::{CertificateFiles, Discovery, Mode, Provider, ServerConfig, WebhookServer};
 use super::{
-    Bind, Cell, Config, Connection, FEDERATION, Files, Gates, LeaderElection, Management, Mistake, Projects, Source,
-    Webhook,
+    Bind, Cell, Config, Connection, FEDERATION, Files, Gates, LeaderElection, Management, Mistake, Projects,
+    Source, Webhook,
 };
 use crate::flags::Flags;
 
@@ -57,7 +57,8 @@ impl Plan<'_> {
         let management = self.management(&discovery, &others, &project)?;
         let cell = self.cell(&discovery, others, provider, &project)?;
         let webhook = self.webhook(webhook, projector_identity, guard_allow)?;
-        for certificates in metrics.certificates.iter().chain(webhook.iter().map(|w| &w.server.certificates)) {
+        for certificates in metrics.certificates.iter().chain(webhook.iter().map(|w| &w.server.certificates))
+        {
             self.check_certificates(certificates)?;
         }
         let leader_election = self.leader_election()?;
@@ -113,8 +114,12 @@ impl Plan<'_> {
         }
         if self.federation.is_none() && !self.is_direct() {
             let why = match self.has_management() {
-                true => "--enable-management-controllers needs the federation hub; only both roles together, in mode single, do without",
-                false => "--enable-cell-controllers alone needs the federation hub, from which its deployments come",
+                true => {
+                    "--enable-management-controllers needs the federation hub; only both roles together, in mode single, do without"
+                }
+                false => {
+                    "--enable-cell-controllers alone needs the federation hub, from which its deployments come"
+                }
             };
             return Err(Mistake::new(FEDERATION, format!("is missing: {why}")));
         }
@@ -122,7 +127,11 @@ impl Plan<'_> {
         self.note(is_milo && discovery.project_name.is_some(), "discovery.projectName", is_single);
         let no_cell = "only the cell role uses it";
         self.note(!self.has_cell() && discovery.cluster_name.is_some(), "discovery.clusterName", no_cell);
-        self.note(!self.has_cell() && discovery.quota_kubeconfig.is_some(), "discovery.quotaKubeconfigPath", no_cell);
+        self.note(
+            !self.has_cell() && discovery.quota_kubeconfig.is_some(),
+            "discovery.quotaKubeconfigPath",
+            no_cell,
+        );
         let is_direct = self.is_direct();
         self.note(is_direct && discovery.cluster_name.is_some(), "discovery.clusterName", "there is no hub");
         Ok(())
@@ -132,7 +141,8 @@ impl Plan<'_> {
         let name = discovery.project_name.clone().unwrap_or_else(|| SINGLE.to_owned());
         const FIELD: &str = "discovery.projectName";
         if !is_dns_label(&name) {
-            let said = format!("{name:?} is not the name of a project: lower-case letters, digits and dashes");
+            let said =
+                format!("{name:?} is not the name of a project: lower-case letters, digits and dashes");
             return Err(Mistake::new(FIELD, said));
         }
         names::upstream_cluster_name(&name).map_err(|error| Mistake::new(FIELD, error.to_string()))?;
@@ -194,7 +204,9 @@ impl Plan<'_> {
                     return Err(Mistake::new(FIELD, said));
                 };
                 if !is_dns_label(&name) {
-                    let said = format!("{name:?} is not the name of a Cluster: lower-case letters, digits and dashes");
+                    let said = format!(
+                        "{name:?} is not the name of a Cluster: lower-case letters, digits and dashes"
+                    );
                     return Err(Mistake::new(FIELD, said));
                 }
                 Source::Hub { hub: hub.clone(), cluster_name: name }
@@ -229,7 +241,8 @@ impl Plan<'_> {
             let said = "is missing: with webhooks, Instances are read-only but for the user that this process is in projects";
             Mistake::new("projectorIdentity", said)
         })?;
-        let usual = || DEFAULT_ALLOW.map(|entry| entry.parse().expect("each default names somebody")).to_vec();
+        let usual =
+            || DEFAULT_ALLOW.map(|entry| entry.parse().expect("each default names somebody")).to_vec();
         let guard = Guard::new(projector, allow.unwrap_or_else(usual));
         Ok(Some(Webhook { server, guard: Some(guard) }))
     }

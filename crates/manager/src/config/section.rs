@@ -20,9 +20,8 @@ impl Section {
     /// The whole document.
     pub(super) fn document(field: &str, text: &str) -> Result<Self, Mistake> {
         let options = serde_saphyr::options! { with_snippet: false };
-        let value = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-            Mistake::because(field, "is not valid YAML", error.without_snippet())
-        })?;
+        let value = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| Mistake::because(field, "is not valid YAML", error.without_snippet()))?;
         match value {
             Value::Object(fields) => Ok(Self { path: String::new(), fields, known: Vec::new() }),
             _ => Err(Mistake::new(field, "must hold a mapping with apiVersion, kind and settings")),

@@ -133,7 +133,10 @@ impl ServerConfig {
 
 fn metrics(section: Option<Section>) -> Result<MetricsServer, Mistake> {
     let Some(mut section) = section else {
-        return Ok(MetricsServer { bind: Bind::read("metricsServer.bindAddress", METRICS_ADDRESS)?, certificates: None });
+        return Ok(MetricsServer {
+            bind: Bind::read("metricsServer.bindAddress", METRICS_ADDRESS)?,
+            certificates: None,
+        });
     };
     let bind = bind(&mut section, METRICS_ADDRESS)?;
     let certificates = certificates(&mut section)?;
@@ -147,9 +150,15 @@ fn webhook(mut section: Section) -> Result<WebhookServer, Mistake> {
     let folder = section.name_of("certDir");
     let certificates = certificates(&mut section)?;
     section.end()?;
-    let bind = bind.ok_or_else(|| Mistake::new(address, "must be an address; without webhooks, leave webhookServer out"))?;
-    let certificates = certificates
-        .ok_or_else(|| Mistake::new(folder, "is missing; API servers call webhooks over TLS, and this is the folder of the certificate"))?;
+    let bind = bind.ok_or_else(|| {
+        Mistake::new(address, "must be an address; without webhooks, leave webhookServer out")
+    })?;
+    let certificates = certificates.ok_or_else(|| {
+        Mistake::new(
+            folder,
+            "is missing; API servers call webhooks over TLS, and this is the folder of the certificate",
+        )
+    })?;
     Ok(WebhookServer { bind, certificates })
 }
 
@@ -183,7 +192,10 @@ fn discovery(mut section: Section) -> Result<Discovery, Mistake> {
         None | Some("single") => Mode::Single,
         Some("milo") => Mode::Milo,
         Some(other) => {
-            return Err(Mistake::new(section.name_of("mode"), format!("must be milo or single, not {other:?}")));
+            return Err(Mistake::new(
+                section.name_of("mode"),
+                format!("must be milo or single, not {other:?}"),
+            ));
         }
     };
     let mut path = |name| section.text(name).map(|path| path.map(PathBuf::from));
@@ -216,7 +228,10 @@ fn guard(mut section: Section) -> Result<Option<Vec<Subject>>, Mistake> {
     section.end()?;
     let Some(allow) = allow else { return Ok(None) };
     let entries = allow.iter().enumerate();
-    entries.map(|(index, entry)| subject(&format!("{field}[{index}]"), entry)).collect::<Result<_, _>>().map(Some)
+    entries
+        .map(|(index, entry)| subject(&format!("{field}[{index}]"), entry))
+        .collect::<Result<_, _>>()
+        .map(Some)
 }
 
 fn subject(field: &str, text: &str) -> Result<Subject, Mistake> {

@@ -65,14 +65,16 @@ fn management_finds_projects_in_the_core_plane() {
     assert!(found.cell.is_none() && found.webhook.is_none() && found.leader_election.is_none());
     assert!(found.gates.networking_integration);
 
-    let elsewhere = "discovery: {mode: milo, discoveryKubeconfigPath: /k/core, internalServiceDiscovery: true}";
+    let elsewhere =
+        "discovery: {mode: milo, discoveryKubeconfigPath: /k/core, internalServiceDiscovery: true}";
     let Projects::Milo { core, planes, internal } =
         config(MANAGEMENT, elsewhere).unwrap().management.unwrap().projects
     else {
         panic!("not milo")
     };
     assert_eq!((path(&core), path(&planes), internal), ("/k/core".into(), "/k/core".into(), true));
-    let apart = "discovery: {mode: milo, discoveryKubeconfigPath: /k/core, projectKubeconfigPath: /k/projects}";
+    let apart =
+        "discovery: {mode: milo, discoveryKubeconfigPath: /k/core, projectKubeconfigPath: /k/projects}";
     let Projects::Milo { core, planes, .. } = config(MANAGEMENT, apart).unwrap().management.unwrap().projects
     else {
         panic!("not milo")
@@ -82,12 +84,14 @@ fn management_finds_projects_in_the_core_plane() {
 
 #[test]
 fn management_of_one_project() {
-    let Projects::Single { name, plane } = config(MANAGEMENT, "").unwrap().management.unwrap().projects else {
+    let Projects::Single { name, plane } = config(MANAGEMENT, "").unwrap().management.unwrap().projects
+    else {
         panic!("not single")
     };
     assert_eq!((name.as_str(), path(&plane)), ("single", "/k/own".into()));
     let named = "discovery: {projectName: shop, projectKubeconfigPath: /k/projects}";
-    let Projects::Single { name, plane } = config(MANAGEMENT, named).unwrap().management.unwrap().projects else {
+    let Projects::Single { name, plane } = config(MANAGEMENT, named).unwrap().management.unwrap().projects
+    else {
         panic!("not single")
     };
     assert_eq!((name.as_str(), path(&plane)), ("shop", "/k/projects".into()));
@@ -185,18 +189,28 @@ fn a_pod_needs_no_kubeconfig() {
 
 #[test]
 fn what_has_no_effect_is_told() {
-    let settings = "provider: simulated\nprojectorIdentity: x\ndiscovery: {mode: milo, clusterName: c, projectName: p}";
+    let settings =
+        "provider: simulated\nprojectorIdentity: x\ndiscovery: {mode: milo, clusterName: c, projectName: p}";
     let notes = config(&format!("{MANAGEMENT} --leader-election-namespace x"), settings).unwrap().notes;
-    for field in
-        ["provider", "projectorIdentity", "discovery.clusterName", "discovery.projectName", "--leader-election-namespace"]
-    {
-        assert!(notes.iter().any(|note| note.starts_with(&format!("{field} has no effect"))), "{field}: {notes:?}");
+    for field in [
+        "provider",
+        "projectorIdentity",
+        "discovery.clusterName",
+        "discovery.projectName",
+        "--leader-election-namespace",
+    ] {
+        assert!(
+            notes.iter().any(|note| note.starts_with(&format!("{field} has no effect"))),
+            "{field}: {notes:?}"
+        );
     }
 }
 
 #[test]
 fn paths_in_a_kubeconfig_are_relative_to_it() {
-    let Connection::Kubeconfig { content, .. } = config(MANAGEMENT, "").unwrap().own else { panic!("in cluster") };
+    let Connection::Kubeconfig { content, .. } = config(MANAGEMENT, "").unwrap().own else {
+        panic!("in cluster")
+    };
     let user = content.auth_infos[0].auth_info.as_ref().unwrap();
     assert_eq!(user.token_file.as_deref(), Some("/k/token"));
 }
@@ -210,7 +224,9 @@ fn the_documented_example_is_right() {
     for example in examples {
         let words = example.lines().find_map(|line| line.strip_prefix("# compute-manager ")).unwrap();
         let mut files = files(example);
-        for kubeconfig in ["/etc/compute/core", "/etc/compute/projects", "/etc/compute/quota", "/etc/compute/hub"] {
+        for kubeconfig in
+            ["/etc/compute/core", "/etc/compute/projects", "/etc/compute/quota", "/etc/compute/hub"]
+        {
             files.insert(format!("{kubeconfig}/kubeconfig").into(), KUBECONFIG.as_bytes().to_vec());
             files.insert(format!("{kubeconfig}/ca.crt").into(), b"x".to_vec());
             files.insert(format!("{kubeconfig}/token").into(), b"x".to_vec());
@@ -231,7 +247,9 @@ fn help_shows_examples() {
     let Err(Instead::Print(text)) = Flags::read(["compute-manager", "--help"].map(OsString::from)) else {
         panic!("no help")
     };
-    for wanted in ["Examples:", "--enable-cell-controllers", "direct mode", "FEDERATION_KUBECONFIG", "[default: :8081]"] {
+    for wanted in
+        ["Examples:", "--enable-cell-controllers", "direct mode", "FEDERATION_KUBECONFIG", "[default: :8081]"]
+    {
         assert!(text.contains(wanted), "{wanted} is not in {text}");
     }
 }

@@ -140,7 +140,8 @@ impl Served {
     /// Lets a user run for a Lease in a plane.
     pub async fn allow_leases(&self, plane: &PlaneName, user: &str, rules: &[PolicyRule]) {
         let client = self.admin(plane);
-        let namespace: Namespace = serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } })).unwrap();
+        let namespace: Namespace =
+            serde_json::from_value(json!({ "metadata": { "name": NAMESPACE } })).unwrap();
         apply(&Api::all(client.clone()), &namespace).await;
         let role = json!({ "metadata": { "name": user, "namespace": NAMESPACE }, "rules": rules });
         let role: k8s_openapi::api::rbac::v1::Role = serde_json::from_value(role).unwrap();

@@ -67,7 +67,9 @@ impl CertificateFiles {
             return false;
         }
         if !is_usable() {
-            tracing::warn!("the new client certificate and its key cannot be used; the last one stays in use");
+            tracing::warn!(
+                "the new client certificate and its key cannot be used; the last one stays in use"
+            );
             return false;
         }
         let mut seen = self.seen.lock();
