@@ -122,7 +122,7 @@ async fn certificates_in_files_are_read_for_each_connection() {
     assert_eq!(whoami(&host.client(&path(&plane))).await.unwrap(), "third", "a new one is who it is now");
 
     // One that has ended is refused on the connection that showed it; the refused request is sent again by the new one.
-    let soon = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second() + 2).unwrap();
+    let soon = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second() + 4).unwrap();
     let ending = authority.issue_client("ending", Some("system:masters"), soon).unwrap();
     std::fs::write(&certificate, &ending.certificate).unwrap();
     std::fs::write(&key, &ending.key).unwrap();
