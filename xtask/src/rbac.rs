@@ -18,7 +18,7 @@ const FOLDER: &str = "config/components/controller_rbac";
 /// The Role of leader election.
 const LEADER_ELECTION: &str = "config/components/leader_election/role.yaml";
 /// The Leases that a manager runs for, one per side.
-const LEASES: &[&str] = &["compute-manager-management", "compute-manager-cell"];
+const LEASES: &[&str] = &[management::LEASE, cell::LEASE];
 
 /// Who the management controllers are in other planes.
 const MANAGEMENT: &str = "compute:management";

@@ -47,10 +47,6 @@ fn registered() -> BTreeMap<String, Kind> {
     )
     .unwrap();
     let mut found = BTreeMap::new();
-    if !root().join("crates/manager").exists() {
-        // The program that exports these comes with that crate.
-        found.extend([("compute_leader".to_owned(), Kind::Gauge), ("compute_build".to_owned(), Kind::Info)]);
-    }
     for file in &files {
         for call in call.captures_iter(file) {
             let name = match call.get(2) {

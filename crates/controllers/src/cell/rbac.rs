@@ -134,3 +134,8 @@ pub fn hub() -> Vec<PolicyRule> {
 pub fn project() -> Vec<PolicyRule> {
     policies(PROJECT)
 }
+
+/// In the namespace of the Leases, in the process's own cluster, where replicas agree on who leads. A Role is enough.
+pub fn leader_election() -> Vec<PolicyRule> {
+    crate::lease::rules(super::LEASE)
+}

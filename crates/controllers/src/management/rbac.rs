@@ -128,3 +128,8 @@ pub fn core_internal() -> Vec<PolicyRule> {
 pub fn hub() -> Vec<PolicyRule> {
     policies(HUB)
 }
+
+/// In the namespace of the Leases, in the process's own cluster, where replicas agree on who leads. A Role is enough.
+pub fn leader_election() -> Vec<PolicyRule> {
+    crate::lease::rules(super::LEASE)
+}
