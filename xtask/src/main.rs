@@ -3,6 +3,7 @@
 mod bench;
 mod clients;
 mod crds;
+mod realstack;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -36,6 +37,9 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Run a real Kubernetes and a real Karmada on this machine, and tests on them.
+    #[command(subcommand)]
+    Realstack(realstack::Chore),
 }
 
 #[derive(Subcommand)]
@@ -46,12 +50,13 @@ enum ClientsChore {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
-        Chore::Crds { check } => crds::run(check),
-        Chore::Clients(ClientsChore::Test) => clients::test(),
-        Chore::Bench { arguments } => bench::run(&arguments),
+        Chore::Crds { check } => crds::run(check).map(|()| ExitCode::SUCCESS),
+        Chore::Clients(ClientsChore::Test) => clients::test().map(|()| ExitCode::SUCCESS),
+        Chore::Bench { arguments } => bench::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Chore::Realstack(chore) => realstack::run(chore),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
