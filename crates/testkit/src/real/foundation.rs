@@ -4,9 +4,11 @@
 //! everything but Kubernetes and Karmada themselves can be tried out.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use compute_apiserver::{Access, ApiServer, Authority, Identity, Options, PlaneName, Tls};
 use compute_local::planes::{self, Role};
+use compute_realstack::{Running, Server};
 use kube::config::AuthInfo;
 use kube::{Client, Config};
 use tokio::net::TcpListener;
@@ -82,9 +84,39 @@ pub enum Engine {
         /// Serves until it is aborted.
         serving: JoinHandle<()>,
     },
+    /// Kubernetes and Karmada.
+    Real(Box<Running>),
 }
 
 impl Foundation {
+    /// What `cargo xtask realstack up` has started, as it is described in a folder.
+    pub fn real(dir: &Path) -> Self {
+        let running = Running::open(dir).unwrap();
+        let endpoint = |server: &Server| Endpoint {
+            url: server.url.clone(),
+            ca_pem: server.ca_pem.clone(),
+            admin_token: server.admin_token.clone(),
+        };
+        let cells = running.cells().iter().map(|(city, cell)| {
+            let server = endpoint(&cell.server);
+            (city.clone(), CellEndpoint { server, cluster: cell.cluster.clone() })
+        });
+        Self {
+            management: endpoint(running.management()),
+            hub: endpoint(running.hub()),
+            cells: cells.collect(),
+            engine: Engine::Real(Box::new(running)),
+        }
+    }
+
+    /// The processes behind it, if they can be stopped and started.
+    pub fn running(&self) -> Option<&Running> {
+        match &self.engine {
+            Engine::Real(running) => Some(running),
+            Engine::Embedded { .. } => None,
+        }
+    }
+
     /// Planes of an embedded server of their own.
     pub async fn embedded(cities: &[&str]) -> Self {
         let server = ApiServer::new(Options::default());
@@ -131,6 +163,7 @@ impl Drop for Foundation {
     fn drop(&mut self) {
         match &self.engine {
             Engine::Embedded { serving } => serving.abort(),
+            Engine::Real(_) => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use compute_local::planes::{self, Role};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
@@ -82,9 +82,7 @@ pub fn account(worker: &Worker) -> String {
 pub async fn identity(client: &Client, worker: &Worker, roles: &[&str]) {
     let account = account(worker);
     apply(client, &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } })).await;
-    apply(client, &json!({ "apiVersion": "v1", "kind": "ServiceAccount",
-        "metadata": { "name": account, "namespace": NAMESPACE } }))
-    .await;
+    apply(client, &service_account(&account)).await;
     for role in roles {
         apply(client, &json!({
             "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
@@ -113,6 +111,18 @@ pub async fn leases(client: &Client, worker: &Worker) {
         "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": NAMESPACE }],
     }))
     .await;
+}
+
+/// Makes a worker's service account anew: tokens of the old one are good for nothing.
+pub async fn revoke(client: &Client, worker: &Worker) {
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
+    let name = account(worker);
+    accounts.delete(&name, &DeleteParams::default()).await.unwrap();
+    apply(client, &service_account(&name)).await;
+}
+
+fn service_account(name: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ServiceAccount", "metadata": { "name": name, "namespace": NAMESPACE } })
 }
 
 /// A new token of a worker's service account.

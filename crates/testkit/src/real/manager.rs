@@ -161,15 +161,15 @@ impl Files {
         path
     }
 
-    /// Writes the server config; its path.
-    pub fn server_config(&self, settings: &Value) -> PathBuf {
+    /// Writes the server config of a replica; its path.
+    pub fn server_config(&self, replica: usize, settings: &Value) -> PathBuf {
         let mut config = json!({
             "apiVersion": "apiserver.config.datumapis.com/v1alpha1", "kind": "WorkloadOperator",
             "metricsServer": { "bindAddress": "0" },
         });
         let (config_fields, fields) = (config.as_object_mut().unwrap(), settings.as_object().unwrap());
         config_fields.extend(fields.clone());
-        self.write("config.yaml", &config.to_string())
+        self.write(&format!("config-{replica}.yaml"), &config.to_string())
     }
 
     fn write(&self, name: &str, text: &str) -> PathBuf {

@@ -12,13 +12,16 @@
 //!
 //! One stack serves many stories, one after another: [`RealStack::clear`] takes away what a story has made.
 
+mod balancer;
 pub mod foundation;
 pub mod install;
 pub mod manager;
+mod members;
 pub mod milo;
 pub mod projects;
 pub mod proxy;
 mod stack;
+pub mod stories;
 pub mod surroundings;
 pub mod way;
 mod webhooks;

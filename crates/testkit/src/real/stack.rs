@@ -9,7 +9,7 @@ use std::time::Duration;
 use compute_api::labels;
 use compute_api::milo::{CONDITION_READY, Project};
 use compute_api::networking::{Location, LocationBinding};
-use compute_api::{conditions as c, karmada};
+use compute_api::conditions as c;
 use compute_apiserver::{ApiServer, Authority, Identity, Options, PlaneName};
 use compute_core::location::Offered;
 use compute_local::census::Census;
@@ -26,17 +26,20 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use super::foundation::{Engine, Foundation};
+use super::balancer::Balancer;
+use super::foundation::{Endpoint, Foundation};
 use super::install;
 use super::manager::{Files, Launch, Manager, free_address};
 use super::milo::Milo;
 use super::proxy::{Host, Listener};
 use super::surroundings::Surroundings;
-use super::{projects, webhooks};
+use super::{members, projects, webhooks};
 use crate::faults::Wires;
 use crate::stack::{Place, Stack, Worker};
 use crate::wait::eventually;
 
+/// How many replicas of the management role can run at once.
+const REPLICAS: usize = 2;
 /// Whose eyes and hands the stories' are.
 const OPERATOR: &str = "platform-operator";
 
@@ -50,10 +53,13 @@ pub struct RealStack {
     surroundings: Surroundings,
     authority: Authority,
     dir: PathBuf,
-    webhook: SocketAddr,
+    /// Where each replica of the management role serves webhooks, and the address in front of both.
+    webhooks: [SocketAddr; REPLICAS],
+    _balancer: Balancer,
     /// The tokens that count at the host of core and projects.
     tokens: BTreeMap<Worker, Arc<Mutex<BTreeSet<String>>>>,
-    launches: BTreeMap<Worker, Launch>,
+    /// How each worker is started, by replica.
+    launches: BTreeMap<Worker, Vec<Launch>>,
     running: Mutex<BTreeMap<Worker, Running>>,
     _listeners: Vec<Listener>,
     _registrations: Arc<Registrations>,
@@ -69,8 +75,9 @@ impl RealStack {
     pub async fn start(foundation: Foundation, dir: &Path) -> Self {
         let authority = Authority::generate("wires").unwrap();
         let wires = Wires::default();
-        let webhook = free_address();
-        let hooks = webhooks::configurations(webhook, authority.certificate());
+        let webhooks = std::array::from_fn(|_| free_address());
+        let balancer = Balancer::start(webhooks.to_vec()).await;
+        let hooks = webhooks::configurations(balancer.address, authority.certificate());
         let bare = install_all(&foundation, &hooks).await;
 
         let server = ApiServer::new(Options { routes: vec![planes::project_route()], ..Options::default() });
@@ -100,7 +107,8 @@ impl RealStack {
             surroundings,
             authority,
             dir: dir.to_owned(),
-            webhook,
+            webhooks,
+            _balancer: balancer,
             tokens: BTreeMap::new(),
             launches: BTreeMap::new(),
             running: Mutex::default(),
@@ -122,12 +130,18 @@ impl RealStack {
         [Worker::Surroundings, Worker::Management].into_iter().chain(cells).collect()
     }
 
-    /// Lets the hub reach its members over wires.
+    /// Lets the hub reach its members over wires. The stand-in for Karmada has wires of its own.
     async fn join(&mut self) {
-        match &self.foundation.engine {
-            // The stand-in has wires of its own.
-            Engine::Embedded { .. } => {}
+        let Some(running) = self.foundation.running() else { return };
+        let mut listeners = Vec::new();
+        for (city, cell) in &self.foundation.cells {
+            let host = Host::Plane { plane: planes::cell(city).unwrap(), upstream: cell.server.bare() };
+            let listener = Listener::start(&self.authority, &self.wires, &Worker::Surroundings, host).await;
+            members::lead(&self.foundation.hub, &cell.cluster, &listener.url(), self.authority.certificate()).await;
+            listeners.push(listener);
         }
+        members::reconnect(running, &self.foundation).await;
+        self._listeners.extend(listeners);
     }
 
     /// Writes each manager's files: who it is on each host, over which wire it goes there, and its configuration.
@@ -143,12 +157,14 @@ impl RealStack {
         let to_hub = self.kubeconfig(&worker, "hub", planes::hub(), &hub).await;
         let milo = self.milo_kubeconfig(&worker).await;
         self.write_webhook_certificate();
-        let settings = json!({
-            "webhookServer": { "bindAddress": self.webhook.to_string(), "certDir": self.webhook_dir() },
-            "discovery": { "mode": "milo", "discoveryKubeconfigPath": milo, "projectKubeconfigPath": milo },
-            "projectorIdentity": worker.identity().user,
-        });
-        self.plan(&worker, "--enable-management-controllers", &own, &to_hub, &settings);
+        for address in self.webhooks {
+            let settings = json!({
+                "webhookServer": { "bindAddress": address.to_string(), "certDir": self.webhook_dir() },
+                "discovery": { "mode": "milo", "discoveryKubeconfigPath": milo, "projectKubeconfigPath": milo },
+                "projectorIdentity": worker.identity().user,
+            });
+            self.plan(&worker, "--enable-management-controllers", &own, &to_hub, &settings);
+        }
 
         for (city, cell) in self.foundation.cells.clone() {
             let worker = Worker::Cell(city.clone());
@@ -167,9 +183,11 @@ impl RealStack {
         }
     }
 
+    /// Plans one more replica of a worker.
     fn plan(&mut self, worker: &Worker, role: &str, own: &Path, hub: &Path, settings: &Value) {
-        let config = self.files(worker).server_config(settings);
-        let name = install::account(worker);
+        let planned = self.launches.entry(worker.clone()).or_default().len();
+        let config = self.files(worker).server_config(planned, settings);
+        let name = format!("{}-{planned}", install::account(worker));
         let flags = vec![
             role.to_owned(),
             format!("--kubeconfig={}", own.display()),
@@ -177,7 +195,33 @@ impl RealStack {
             format!("--server-config={}", config.display()),
         ];
         let log = self.dir.join(format!("{name}.log"));
-        self.launches.insert(worker.clone(), Launch { name, flags, log });
+        self.launches.entry(worker.clone()).or_default().push(Launch { name, flags, log });
+    }
+
+    /// Starts a replica of the management role that runs for leader, beside whatever runs already.
+    pub async fn start_replica(&self, replica: usize) -> Manager {
+        let mut launch = self.launches[&Worker::Management][replica].clone();
+        launch.flags.push("--leader-elect".to_owned());
+        launch.flags.push(format!("--leader-election-namespace={}", install::NAMESPACE));
+        let mut manager = Manager::launch(&launch);
+        manager.until_ready().await;
+        manager
+    }
+
+    /// The tokens of a worker count no more, on any server; others that count are in its files, as if somebody had renewed them.
+    pub async fn rotate_tokens(&self, worker: &Worker) {
+        let files = self.files(worker);
+        let token = format!("next-token-of-{}", install::account(worker));
+        *self.tokens[worker].lock() = BTreeSet::from([token.clone()]);
+        files.token("milo", &token);
+        let own = match worker {
+            Worker::Cell(city) => &self.foundation.cells[city].server,
+            Worker::Management | Worker::Surroundings => &self.foundation.management,
+        };
+        for (name, server) in [("own", own), ("hub", &self.foundation.hub)] {
+            install::revoke(&server.admin(), worker).await;
+            files.token(name, &install::token(&server.admin(), worker).await);
+        }
     }
 
     /// The files of a worker.
@@ -191,7 +235,7 @@ impl RealStack {
         worker: &Worker,
         name: &str,
         plane: PlaneName,
-        server: &super::foundation::Endpoint,
+        server: &Endpoint,
     ) -> PathBuf {
         let host = Host::Plane { plane, upstream: server.bare() };
         let listener = Listener::start(&self.authority, &self.wires, worker, host).await;
@@ -218,13 +262,24 @@ impl RealStack {
         self.dir.join("webhook")
     }
 
-    /// Writes a new certificate for the webhook server.
-    pub fn write_webhook_certificate(&self) {
+    /// Writes a new certificate for the webhook server, and gives it back.
+    pub fn write_webhook_certificate(&self) -> String {
         let issued = self.authority.issue_server(&["127.0.0.1".to_owned()]).unwrap();
         let dir = self.webhook_dir();
         std::fs::create_dir_all(&dir).unwrap();
-        std::fs::write(dir.join("tls.crt"), issued.certificate).unwrap();
+        std::fs::write(dir.join("tls.crt"), &issued.certificate).unwrap();
         std::fs::write(dir.join("tls.key"), issued.key).unwrap();
+        issued.certificate
+    }
+
+    /// The authority of everything that this stack serves.
+    pub fn authority_pem(&self) -> &str {
+        self.authority.certificate()
+    }
+
+    /// Where the first replica of the management role serves webhooks.
+    pub fn webhook_address(&self) -> SocketAddr {
+        self.webhooks[0]
     }
 
     /// Waits until every cell knows where it is.
@@ -299,6 +354,11 @@ impl RealStack {
                 }
             }
         }
+        // Members are reached without wires again, by who comes after.
+        for cell in self.foundation.cells.values().filter(|_| self.foundation.running().is_some()) {
+            let Endpoint { url, ca_pem, .. } = &cell.server;
+            members::lead(&self.foundation.hub, &cell.cluster, url, ca_pem).await;
+        }
     }
 }
 
@@ -315,13 +375,7 @@ async fn install_all(foundation: &Foundation, hooks: &[Value]) -> Census {
     install::identity(&management, &Worker::Management, &[]).await;
     install::leases(&management, &Worker::Management).await;
     install::role(&foundation.hub.admin(), Role::Hub).await;
-    if matches!(foundation.engine, Engine::Embedded { .. }) {
-        for (city, cell) in &foundation.cells {
-            let mut cluster: karmada::Cluster = content::cluster(city);
-            cluster.metadata.name = Some(cell.cluster.clone());
-            make(&foundation.hub.admin(), &cluster).await;
-        }
-    }
+    members::install(foundation).await;
     for cell in foundation.cells.values() {
         install::role(&cell.server.admin(), Role::Cell).await;
     }
@@ -329,7 +383,7 @@ async fn install_all(foundation: &Foundation, hooks: &[Value]) -> Census {
 }
 
 /// Makes an object of a whole plane, or sees to it that it is as it should be.
-async fn make<K>(client: &Client, object: &K)
+pub(super) async fn make<K>(client: &Client, object: &K)
 where
     K: Resource<DynamicType = ()> + Clone + serde::Serialize + serde::de::DeserializeOwned + std::fmt::Debug,
 {
@@ -408,8 +462,8 @@ impl Stack for RealStack {
     async fn start(&self, worker: &Worker) {
         self.wires.unlimited(worker);
         let running = match self.launches.get(worker) {
-            Some(launch) => {
-                let mut manager = Manager::launch(launch);
+            Some(launches) => {
+                let mut manager = Manager::launch(&launches[0]);
                 manager.until_ready().await;
                 Running::Process(Box::new(manager))
             }

@@ -9,8 +9,8 @@ use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use compute_testkit::real::{Foundation, RealStack};
-use compute_testkit::{Pace, for_each_story, set_pace, stories};
+use compute_testkit::real::{self, Foundation, RealStack};
+use compute_testkit::{Pace, for_each_real_story, for_each_story, set_pace, stories};
 use futures::FutureExt as _;
 use futures::future::LocalBoxFuture;
 use tokio::time::Instant;
@@ -29,6 +29,14 @@ fn all() -> Vec<(&'static str, Tell)> {
         };
     }
     for_each_story!(tell);
+    macro_rules! tell {
+        ($module:ident, $story:ident) => {
+            found.push((concat!("real::", stringify!($module), "::", stringify!($story)), |stack| {
+                real::stories::$module::$story(stack).boxed_local()
+            }));
+        };
+    }
+    for_each_real_story!(tell);
     found
 }
 
@@ -59,7 +67,10 @@ async fn tell_all(wanted: Vec<(&'static str, Tell)>) -> Vec<&'static str> {
     let scratch = tempfile::tempdir().unwrap().keep();
     println!("logs of managers are in {}", scratch.display());
     let began = Instant::now();
-    let foundation = Foundation::embedded(&["DFW", "ORD"]).await;
+    let foundation = match std::env::var_os(compute_realstack::STATE_VARIABLE) {
+        Some(dir) => Foundation::real(dir.as_ref()),
+        None => Foundation::embedded(&["DFW", "ORD"]).await,
+    };
     let stack = RealStack::start(foundation, &scratch).await;
     println!("the stack is up after {:.1} s; {} stories", began.elapsed().as_secs_f64(), wanted.len());
     let mut failed = Vec::new();
