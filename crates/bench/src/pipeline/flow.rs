@@ -111,7 +111,7 @@ pub async fn measure(extent: &Extent, budgets: &mut Vec<Budget>) -> Result<Secti
 /// The child's side.
 pub async fn play(extent: Extent) -> Result<()> {
     let server = ApiServer::new(Options { routes: vec![planes::project_route()], ..Options::default() });
-    let runtime = Runtime::system();
+    let runtime = Runtime::beside_planes();
     let counts = Arc::new(Counts::default());
     let ways = to_planes(&server, &counts);
     let platform = Platform::with(&server, runtime.clone(), Settings::default(), ways).await?;
