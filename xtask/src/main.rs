@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Crds { check } => crds::run(check).map(|()| ExitCode::SUCCESS),
         Chore::Clients(ClientsChore::Test) => clients::test().map(|()| ExitCode::SUCCESS),
-        Chore::Bench { arguments } => bench::run(&arguments).map(|()| ExitCode::SUCCESS),
+        Chore::Bench { arguments } => bench::run(&arguments),
         Chore::Realstack(chore) => realstack::run(chore),
     };
     match done {

@@ -132,8 +132,13 @@ async fn down(place: &Place) -> Result<()> {
 
 async fn test(place: &Place, version: Version, keep: bool, arguments: &[OsString]) -> Result<ExitCode> {
     let up = up(place, version).await?;
+    let mut tests = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    tests.args(["test", "--package", "compute-testkit", "--test", "realstack"]);
+    if !arguments.is_empty() {
+        tests.arg("--").args(arguments);
+    }
     // From here on an interrupt ends the tests, which get it too, and never this command before it has cleared up.
-    let outcome = run_tests(&up.running, arguments).await;
+    let outcome = run_on(&up.running, tests).await;
     if keep {
         eprintln!("the stack is left up; `cargo xtask realstack down` ends it");
     } else {
@@ -142,25 +147,32 @@ async fn test(place: &Place, version: Version, keep: bool, arguments: &[OsString
     outcome
 }
 
-async fn run_tests(running: &Running, arguments: &[OsString]) -> Result<ExitCode> {
+/// Starts the stack unless it is up, runs a program on it, and takes it down.
+pub(crate) fn run_program(program: std::process::Command) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let place = Place { dir: None };
+        let up = up(&place, Version { kubernetes: DEFAULT_KUBERNETES.to_owned() }).await?;
+        let outcome = run_on(&up.running, program.into()).await;
+        down(&place).await?;
+        outcome
+    })
+}
+
+/// Runs a program on the stack; its exit code.
+async fn run_on(running: &Running, mut program: Command) -> Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut tests = Command::new(cargo);
-    tests.args(["test", "--package", "compute-testkit", "--test", "realstack"]);
-    if !arguments.is_empty() {
-        tests.arg("--").args(arguments);
-    }
-    let mut tests = tests
+    let mut started = program
         .current_dir(super::root())
         .env(STATE_VARIABLE, running.dir())
         .kill_on_drop(true)
         .spawn()
-        .context("cannot run cargo")?;
+        .context("cannot run what is to run on the stack")?;
     let status = tokio::select! {
         biased;
-        status = tests.wait() => status?,
+        status = started.wait() => status?,
         () = interrupts.next() => {
-            tests.kill().await?;
+            started.kill().await?;
             bail!("interrupted");
         }
     };

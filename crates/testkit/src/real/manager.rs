@@ -80,6 +80,11 @@ impl Manager {
         .await;
     }
 
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Its number, for the system.
     pub fn pid(&self) -> u32 {
         self.child.id().unwrap_or_default()

@@ -332,6 +332,16 @@ impl RealStack {
         self.assert_all_run();
     }
 
+    /// The managers that run, each with its number for the system.
+    pub fn managers(&self) -> Vec<(String, u32)> {
+        let running = self.running.lock();
+        let managers = running.values().filter_map(|running| match running {
+            Running::Process(manager) => Some((manager.name().to_owned(), manager.pid())),
+            Running::Here(_) => None,
+        });
+        managers.collect()
+    }
+
     /// Fails if somebody has ended by themselves.
     pub fn assert_all_run(&self) {
         for (worker, running) in self.running.lock().iter_mut() {
