@@ -264,7 +264,7 @@ fn live(workload: &Workload) -> Option<String> {
 }
 
 /// Whether an instance is ready, as something to be seen.
-fn readiness(instance: &Instance) -> Option<String> {
+pub fn readiness(instance: &Instance) -> Option<String> {
     let ready = c::find(&instance.status.as_ref()?.conditions, c::READY)?;
     let word = if ready.status == "True" { "ready" } else { "broken" };
     Some(format!("{} {word}", instance.name_any()))

@@ -119,6 +119,13 @@ impl Writer {
         name: &str,
         fields: &(impl Serialize + Debug),
     ) -> Result<K> {
+        let mut fields = serde_json::to_value(fields).map_err(kube::Error::SerdeError)?;
+        // A server makes no object of fields that do not name it, whatever the path says.
+        if let Some(metadata) = fields.as_object_mut().map(|all| all.entry("metadata").or_insert(json!({})))
+            && let Some(metadata) = metadata.as_object_mut()
+        {
+            metadata.entry("name").or_insert_with(|| name.into());
+        }
         self.patch(api, name, Part::Main, &self.apply_params(), &Patch::Apply(fields)).await
     }
 
