@@ -135,6 +135,11 @@ async fn down(place: &Place) -> Result<()> {
 }
 
 async fn test(place: &Place, version: Version, keep: bool, arguments: &[OsString]) -> Result<ExitCode> {
+    // First, so that the stack does not idle while tests are compiled, and does not come up for tests that are not.
+    let built = cargo_test(&["live", "realstack"], None, &["--no-run".into()]).await?;
+    if built != ExitCode::SUCCESS {
+        return Ok(built);
+    }
     let up = up(place, version).await?;
     // From here on an interrupt ends the tests, which get it too, and never this command before it has cleared up.
     let outcome = run_tests(&up.running, arguments).await;
@@ -149,30 +154,27 @@ async fn test(place: &Place, version: Version, keep: bool, arguments: &[OsString
 /// First whether the stack itself is as it should be, unless certain tests are asked for; then what is tested on it.
 async fn run_tests(running: &Running, arguments: &[OsString]) -> Result<ExitCode> {
     if arguments.is_empty() {
-        let own = cargo_test(running, "compute-realstack", "live", &["--ignored".into()]).await?;
+        let own = cargo_test(&["live"], Some(running), &["--".into(), "--ignored".into()]).await?;
         if own != ExitCode::SUCCESS {
             return Ok(own);
         }
     }
-    cargo_test(running, "compute-testkit", "realstack", arguments).await
+    let arguments: Vec<_> = std::iter::once("--".into()).chain(arguments.iter().cloned()).collect();
+    cargo_test(&["realstack"], Some(running), &arguments).await
 }
 
-async fn cargo_test(
-    running: &Running,
-    package: &str,
-    target: &str,
-    arguments: &[OsString],
-) -> Result<ExitCode> {
+/// Always for both packages, so that what is compiled for one call is good for the next.
+async fn cargo_test(targets: &[&str], running: Option<&Running>, arguments: &[OsString]) -> Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut tests = Command::new(cargo);
-    tests.args(["test", "--package", package, "--test", target, "--"]).args(arguments);
-    let mut tests = tests
-        .current_dir(super::root())
-        .env(STATE_VARIABLE, running.dir())
-        .kill_on_drop(true)
-        .spawn()
-        .context("cannot run cargo")?;
+    tests.args(["test", "--package", "compute-realstack", "--package", "compute-testkit"]);
+    tests.args(targets.iter().flat_map(|target| ["--test", target])).args(arguments);
+    if let Some(running) = running {
+        tests.env(STATE_VARIABLE, running.dir());
+    }
+    let mut tests =
+        tests.current_dir(super::root()).kill_on_drop(true).spawn().context("cannot run cargo")?;
     let status = tokio::select! {
         biased;
         status = tests.wait() => status?,
