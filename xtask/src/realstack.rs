@@ -135,6 +135,13 @@ async fn down(place: &Place) -> Result<()> {
 }
 
 async fn test(place: &Place, version: Version, keep: bool, arguments: &[OsString]) -> Result<ExitCode> {
+    // First, so that the stack does not idle while tests are compiled, and does not come up for tests that are not.
+    for build in [cargo(&["build", "--bins"], &[]), cargo(&["test", "--test", "live", "--test", "realstack", "--no-run"], &[])] {
+        let built = run_here(build).await?;
+        if built != ExitCode::SUCCESS {
+            return Ok(built);
+        }
+    }
     let up = up(place, version).await?;
     // From here on an interrupt ends the tests, which get it too, and never this command before it has cleared up.
     let outcome = run_tests(&up.running, arguments).await;
@@ -160,18 +167,13 @@ pub(crate) fn run_program(program: std::process::Command) -> Result<ExitCode> {
 
 /// First whether the stack itself is as it should be, unless certain tests are asked for; then what is tested on it.
 async fn run_tests(running: &Running, arguments: &[OsString]) -> Result<ExitCode> {
-    let mut steps = vec![cargo(&["build", "--bins"], &[])];
     if arguments.is_empty() {
-        steps.push(cargo(&["test", "--test", "live"], &[]));
-    }
-    steps.push(cargo(&["test", "--test", "realstack"], arguments));
-    for step in steps {
-        let ended = run_on(running, step).await?;
-        if ended != ExitCode::SUCCESS {
-            return Ok(ended);
+        let own = run_on(running, cargo(&["test", "--test", "live"], &[])).await?;
+        if own != ExitCode::SUCCESS {
+            return Ok(own);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    run_on(running, cargo(&["test", "--test", "realstack"], arguments)).await
 }
 
 /// A command of cargo's. It is for the whole workspace: features are then those of every other build, and little is built twice.
@@ -186,13 +188,15 @@ fn cargo(command: &[&str], arguments: &[OsString]) -> Command {
 
 /// Runs a program on the stack; its exit code.
 async fn run_on(running: &Running, mut program: Command) -> Result<ExitCode> {
+    program.env(STATE_VARIABLE, running.dir());
+    run_here(program).await
+}
+
+/// Runs a program in the project's folder; its exit code.
+async fn run_here(mut program: Command) -> Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
-    let mut started = program
-        .current_dir(super::root())
-        .env(STATE_VARIABLE, running.dir())
-        .kill_on_drop(true)
-        .spawn()
-        .context("cannot run what is to run on the stack")?;
+    let mut started =
+        program.current_dir(super::root()).kill_on_drop(true).spawn().context("cannot run a program")?;
     let status = tokio::select! {
         biased;
         status = started.wait() => status?,

@@ -15,7 +15,8 @@ use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
 use kube::{Client, Error};
 use tokio::time::{Instant, sleep};
 
-const WITHIN: Duration = Duration::from_secs(120);
+/// Long enough for a machine that has other things to do.
+const WITHIN: Duration = Duration::from_secs(300);
 
 fn running() -> Running {
     let dir = std::env::var_os(STATE_VARIABLE).map(PathBuf::from);
