@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::build;
 use crate::clients::process::Process;
@@ -37,24 +37,32 @@ impl Cluster<'_> {
         self.run(&arguments, &documents.join("\n"))
     }
 
-    /// Applies the stand-ins for the kinds of others among `objects`, and waits until they are served.
+    /// Applies the stand-ins for what others bring: the kinds among `objects`, until they are served, and the namespaces that these are in.
     pub(crate) fn apply_stand_ins(&self, objects: &[Value]) -> Result<()> {
         let used: BTreeSet<_> = objects.iter().map(|object| (group(object), text(object, "/kind"))).collect();
-        let mut wanted = Vec::new();
-        for stand_in in stand_ins()? {
-            let names = (text(&stand_in, "/spec/group"), text(&stand_in, "/spec/names/kind"));
-            if used.contains(&names) {
-                wanted.push(stand_in);
-            }
+        let mut wanted = stand_ins()?;
+        wanted.retain(|crd| used.contains(&(text(crd, "/spec/group"), text(crd, "/spec/names/kind"))));
+        if !wanted.is_empty() {
+            self.apply(&wanted)?;
+            let names: Vec<_> =
+                wanted.iter().map(|crd| format!("crd/{}", text(crd, "/metadata/name"))).collect();
+            let mut arguments = vec!["wait", "--for=condition=Established", "--timeout=60s"];
+            arguments.extend(names.iter().map(String::as_str));
+            self.run(&arguments, "")?;
         }
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        self.apply(&wanted)?;
-        let names: Vec<_> = wanted.iter().map(|crd| format!("crd/{}", text(crd, "/metadata/name"))).collect();
-        let mut arguments = vec!["wait", "--for=condition=Established", "--timeout=60s"];
-        arguments.extend(names.iter().map(String::as_str));
-        self.run(&arguments, "")
+        let brought: BTreeSet<_> = objects
+            .iter()
+            .filter(|object| text(object, "/kind") == "Namespace")
+            .map(|namespace| text(namespace, "/metadata/name"))
+            .collect();
+        let lived_in: BTreeSet<_> =
+            objects.iter().map(|object| text(object, "/metadata/namespace")).collect();
+        let missing: Vec<_> = lived_in
+            .difference(&brought)
+            .filter(|name| !name.is_empty())
+            .map(|name| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }))
+            .collect();
+        if missing.is_empty() { Ok(()) } else { self.apply(&missing) }
     }
 
     fn run(&self, arguments: &[&str], stdin: &str) -> Result<()> {
