@@ -43,6 +43,11 @@ pub fn project() -> Vec<PolicyRule> {
     ]
 }
 
+/// In the namespace of the Leases, in the process's own cluster, where replicas agree on who leads. A Role is enough.
+pub fn leader_election() -> Vec<PolicyRule> {
+    crate::lease::rules(super::LEASE)
+}
+
 fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     PolicyRule {

@@ -25,6 +25,9 @@ use compute_runtime::{Plane, Planes, Queue, Reconciler, controller};
 
 use view::{Hub, View, Watcher};
 
+/// The Lease that whoever runs these controllers holds, where several could.
+pub const LEASE: &str = "compute-manager-management";
+
 /// What the management controllers need.
 pub struct Setup {
     /// The planes of projects, as they come and go.

@@ -61,6 +61,11 @@ fn events() -> PolicyRule {
     rule("", &["events"], &["get", "create", "patch"])
 }
 
+/// In the namespace of the Leases, in the process's own cluster, where replicas agree on who leads. A Role is enough.
+pub fn leader_election() -> Vec<PolicyRule> {
+    crate::lease::rules(super::LEASE)
+}
+
 fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     PolicyRule {

@@ -69,7 +69,17 @@ async fn a_token_file_is_read_again_when_it_rotates() {
     assert!(matches!(&error, kube::Error::Api(status) if status.code == 401), "{error:?}");
 }
 
+/// Waits until the server does not take the caller's word any more.
+async fn until_refused(client: &Client) {
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !matches!(whoami(client).await, Err(kube::Error::Api(status)) if status.code == 401) {
+        assert!(tokio::time::Instant::now() < deadline, "the certificate does not end");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the time that a certificate ends at is the machine's")]
 async fn certificates_in_files_are_read_for_each_connection() {
     let server = server();
     let plane = plane(&server, "test").await;
@@ -110,6 +120,21 @@ async fn certificates_in_files_are_read_for_each_connection() {
     let host = SharedHost::new(config.clone(), &options()).unwrap();
     issue("third");
     assert_eq!(whoami(&host.client(&path(&plane))).await.unwrap(), "third", "a new one is who it is now");
+
+    // One that has ended is refused on the connection that showed it; the refused request is sent again by the new one.
+    let soon = jiff::Timestamp::from_second(jiff::Timestamp::now().as_second() + 2).unwrap();
+    let ending = authority.issue_client("ending", Some("system:masters"), soon).unwrap();
+    std::fs::write(&certificate, &ending.certificate).unwrap();
+    std::fs::write(&key, &ending.key).unwrap();
+    let host = SharedHost::new(config.clone(), &options()).unwrap();
+    let client = host.client(&path(&plane));
+    assert_eq!(whoami(&client).await.unwrap(), "ending");
+    until_refused(&client).await;
+    let next = authority.issue_client("next", Some("system:masters"), jiff::Timestamp::MAX).unwrap();
+    std::fs::write(&certificate, &next.certificate).unwrap();
+    assert!(whoami(&client).await.is_err(), "a certificate whose key is not written yet is not shown");
+    std::fs::write(&key, &next.key).unwrap();
+    assert_eq!(whoami(&client).await.unwrap(), "next");
 
     let base64 = base64::engine::general_purpose::STANDARD;
     config.auth_info = kube::config::AuthInfo {
