@@ -16,12 +16,15 @@ use crate::{Error, files};
 const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,clusterrole-aggregation-controller,\
                            serviceaccount-token-controller,ttl-after-finished-controller";
 
-/// Who, which verb, on what, which code; of every request that was answered, and of nothing else.
+/// Who, which verb, on what, which code; of every request that was answered. Left out is who asks whether the server is well: that is this
+/// crate, and it is refused until the server knows its own roles.
 const AUDIT_POLICY: &str = "\
 apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+  - level: None
+    nonResourceURLs: [/healthz*, /livez*, /readyz*]
   - level: Metadata
 ";
 

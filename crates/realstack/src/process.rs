@@ -33,7 +33,7 @@ const END_WITHIN: Duration = Duration::from_secs(5);
 /// How long the system may take to clear away a process that was killed.
 const CLEARED_WITHIN: Duration = Duration::from_secs(20);
 /// How often a condition is looked at.
-const PERIOD: Duration = Duration::from_millis(50);
+const PERIOD: Duration = Duration::from_millis(100);
 /// How much of a log an error shows.
 const TAIL_LINES: usize = 25;
 const TAIL_BYTES: u64 = 16 * 1024;

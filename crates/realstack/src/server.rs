@@ -17,7 +17,8 @@ pub struct Server {
     pub ca_pem: String,
     /// A token of the user `system:admin` in the group `system:masters`.
     pub admin_token: String,
-    /// One JSON line per request that was answered: who, which verb, on what, which code. It never rotates.
+    /// One JSON line per request that was answered, but for questions about the server's health: who, which verb, on what, which code. A watch has
+    /// two, when it begins and when it ends. It never rotates.
     pub audit_log: PathBuf,
     /// An administrator's kubeconfig.
     pub kubeconfig: PathBuf,

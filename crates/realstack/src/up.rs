@@ -124,7 +124,7 @@ fn whole(folder: &Folder, minor: &str, say: &Say) -> Result<Option<Running>, Err
             return Ok(None);
         }
     }
-    let running = stack.versions.kubernetes.clone();
+    let running = stack.versions.kubernetes;
     if !running.starts_with(&format!("v{minor}.")) {
         return Err(Error::OtherVersion { running, wanted: minor.to_owned() });
     }
