@@ -96,9 +96,7 @@ impl Flags {
     /// What to do instead.
     pub fn read(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> Result<Self, Instead> {
         Self::try_parse_from(arguments).map_err(|error| match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                Instead::Print(error.render().ansi().to_string())
-            }
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Instead::Print(error.render().to_string()),
             _ => Instead::Complain(Mistake::new("command line", one_line(&error.render().to_string()))),
         })
     }

@@ -75,7 +75,7 @@ impl Direct {
     /// A manager with both roles.
     async fn manager(&self, user: &str, more: &[&str]) -> Process {
         let own = self.served.kubeconfig(&format!("{user}-own"), &self.plane, &format!("token-of-{user}"));
-        let config = self.served.write("direct.yaml", &server_config(json!({ "provider": "simulated" })));
+        let config = self.served.write("direct.yaml", &server_config(&json!({ "provider": "simulated" })));
         let (own, config) = (argument(&own), argument(&config));
         let mut arguments = vec![
             "--enable-management-controllers",
@@ -213,7 +213,7 @@ async fn a_plane_that_hangs_does_not_hold_up_the_end() {
             .replace(&format!("{}/planes/one", served.url), &format!("https://{address}"))
             .replace("own.token", hub.file_name().unwrap().to_str().unwrap()),
     );
-    let config = served.write("config.yaml", &server_config(json!({})));
+    let config = served.write("config.yaml", &server_config(&json!({})));
     let arguments = [
         "--enable-management-controllers",
         "--kubeconfig",

@@ -110,7 +110,7 @@ async fn start_management(world: &World) -> Process {
         "projectorIdentity": identity.user,
         "webhookServer": { "bindAddress": "127.0.0.1:0", "certDir": argument(served.folder.path()) },
     });
-    let config = served.write("management.yaml", &server_config(settings));
+    let config = served.write("management.yaml", &server_config(&settings));
     let arguments = [
         "--enable-management-controllers",
         "--kubeconfig",
@@ -138,7 +138,7 @@ async fn start_cell(world: &World, cluster_name: &str) -> Process {
         "discovery": { "mode": "single", "clusterName": cluster_name, "quotaKubeconfigPath": argument(&quota) },
         "provider": "simulated",
     });
-    let config = served.write("cell.yaml", &server_config(settings));
+    let config = served.write("cell.yaml", &server_config(&settings));
     let arguments = [
         "--enable-cell-controllers",
         "--kubeconfig",

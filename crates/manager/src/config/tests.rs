@@ -167,7 +167,7 @@ fn flags_win_over_the_environment_and_empty_is_unset() {
     let flagged = read("--federation-kubeconfig /k/core", &[hub]).unwrap();
     assert_eq!(path(&flagged.management.unwrap().hub.unwrap()), "/k/core");
     assert!(read("", &[("FEDERATION_KUBECONFIG", "")]).is_err());
-    assert!(!read("--enable-cell-controllers=false", &[hub]).unwrap().management.is_none());
+    assert!(read("--enable-cell-controllers=false", &[hub]).unwrap().cell.is_none());
     assert_eq!(read("", &[hub, ("POD_NAME", "p-0")]).unwrap().host.as_deref(), Some("p-0"));
 }
 

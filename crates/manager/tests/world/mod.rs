@@ -178,7 +178,7 @@ pub fn granted(user: &str, rules: &[PolicyRule]) -> [Value; 2] {
 }
 
 /// A server config, with what is common to all of them.
-pub fn server_config(settings: Value) -> String {
+pub fn server_config(settings: &Value) -> String {
     let mut config = json!({
         "apiVersion": "apiserver.config.datumapis.com/v1alpha1", "kind": "WorkloadOperator",
         "metricsServer": { "bindAddress": "127.0.0.1:0" },
