@@ -14,8 +14,8 @@ use kube::{Client, Config};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-/// An API server.
-#[derive(Clone, Debug)]
+/// An API server. Clones share their connections.
+#[derive(Clone)]
 pub struct Endpoint {
     /// Its address, with a path if it is under one.
     pub url: String,
@@ -23,27 +23,34 @@ pub struct Endpoint {
     pub ca_pem: String,
     /// The token of one who may do everything there.
     pub admin_token: String,
+    bare: Client,
+    admin: Client,
 }
 
 impl Endpoint {
+    /// A server at an address.
+    pub fn new(url: &str, ca_pem: &str, admin_token: &str) -> Self {
+        let mut config = Config::new(url.parse().unwrap());
+        config.root_cert = Some(pem::certificates(ca_pem));
+        let bare = Client::try_from(config.clone()).unwrap();
+        config.auth_info = AuthInfo { token: Some(admin_token.to_owned().into()), ..AuthInfo::default() };
+        Self {
+            url: url.to_owned(),
+            ca_pem: ca_pem.to_owned(),
+            admin_token: admin_token.to_owned(),
+            bare,
+            admin: Client::try_from(config).unwrap(),
+        }
+    }
+
     /// A client that shows no credentials.
     pub fn bare(&self) -> Client {
-        Client::try_from(self.config()).unwrap()
+        self.bare.clone()
     }
 
     /// A client that may do everything.
     pub fn admin(&self) -> Client {
-        let mut config = self.config();
-        config.auth_info =
-            AuthInfo { token: Some(self.admin_token.clone().into()), ..AuthInfo::default() };
-        Client::try_from(config).unwrap()
-    }
-
-    fn config(&self) -> Config {
-        let mut config = Config::new(self.url.parse().unwrap());
-        let authority = pem::certificates(&self.ca_pem);
-        config.root_cert = Some(authority);
-        config
+        self.admin.clone()
     }
 }
 
@@ -57,7 +64,7 @@ mod pem {
 }
 
 /// A cell.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct CellEndpoint {
     /// Its API server.
     pub server: Endpoint,
@@ -92,11 +99,7 @@ impl Foundation {
     /// What `cargo xtask realstack up` has started, as it is described in a folder.
     pub fn real(dir: &Path) -> Self {
         let running = Running::open(dir).unwrap();
-        let endpoint = |server: &Server| Endpoint {
-            url: server.url.clone(),
-            ca_pem: server.ca_pem.clone(),
-            admin_token: server.admin_token.clone(),
-        };
+        let endpoint = |server: &Server| Endpoint::new(&server.url, &server.ca_pem, &server.admin_token);
         let cells = running.cells().iter().map(|(city, cell)| {
             let server = endpoint(&cell.server);
             (city.clone(), CellEndpoint { server, cluster: cell.cluster.clone() })
@@ -137,11 +140,7 @@ impl Foundation {
             let token = format!("admin-of-{plane}");
             let access = Access::Planes([name(plane)].into());
             server.tokens().add(&token, Identity::superuser("admin"), access);
-            Endpoint {
-                url: format!("https://{address}/planes/{plane}"),
-                ca_pem: authority.certificate().to_owned(),
-                admin_token: token,
-            }
+            Endpoint::new(&format!("https://{address}/planes/{plane}"), authority.certificate(), &token)
         };
         let mut cells = BTreeMap::new();
         for city in cities {

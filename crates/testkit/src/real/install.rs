@@ -1,5 +1,6 @@
 //! What API servers need before anybody works on them: kinds, roles, and an identity for each worker.
 
+use compute_controllers::{cell, management};
 use compute_local::planes::{self, Role};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -97,11 +98,14 @@ pub async fn identity(client: &Client, worker: &Worker, roles: &[&str]) {
 /// Lets a worker hold leases in its own cluster.
 pub async fn leases(client: &Client, worker: &Worker) {
     let (account, name) = (account(worker), "compute-leader-election");
+    let rules = match worker {
+        Worker::Cell(_) => cell::rbac::leader_election(),
+        Worker::Management | Worker::Surroundings => management::rbac::leader_election(),
+    };
     apply(client, &json!({
         "apiVersion": format!("{RBAC}/v1"), "kind": "Role",
         "metadata": { "name": name, "namespace": NAMESPACE },
-        "rules": [{ "apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
-            "verbs": ["get", "create", "update", "patch"] }],
+        "rules": rules,
     }))
     .await;
     apply(client, &json!({
