@@ -136,7 +136,10 @@ async fn down(place: &Place) -> Result<()> {
 
 async fn test(place: &Place, version: Version, keep: bool, arguments: &[OsString]) -> Result<ExitCode> {
     // First, so that the stack does not idle while tests are compiled, and does not come up for tests that are not.
-    for build in [cargo(&["build", "--bins"], &[]), cargo(&["test", "--test", "live", "--test", "realstack", "--no-run"], &[])] {
+    for build in [
+        cargo(&["build", "--bins"], &[]),
+        cargo(&["test", "--test", "live", "--test", "realstack", "--no-run"], &[]),
+    ] {
         let built = run_here(build).await?;
         if built != ExitCode::SUCCESS {
             return Ok(built);

@@ -56,6 +56,7 @@ pub(crate) async fn patch(
             (Ok(live), _) => live,
             (Err(ApiError::NotFound(_)), Patch::Apply { config, .. }) if options.part == Part::Main => {
                 if !named {
+                    // Where there is nothing yet, the path alone does not name it: as API servers have it.
                     return Err(ApiError::BadRequest(format!(
                         "the name of the object ({} based on URL) was undeterminable: name must be provided",
                         key.name
