@@ -2,16 +2,14 @@
 //!
 //! The program's own test does it, so that this chore need not be built with the program.
 
-use std::process::Command;
-
 use anyhow::{Context as _, Result, bail};
 
 const TEST: &str = "reference::tests::the_documents_are_up_to_date";
 
 /// Writes the files, or only compares them.
 pub(crate) fn run(check: bool) -> Result<()> {
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(crate::root()).args(["test", "--quiet", "--package", "compute-cli", "--lib", TEST]);
+    let mut cargo = crate::cargo();
+    cargo.args(["test", "--quiet", "--package", "compute-cli", "--lib", TEST]);
     if !check {
         cargo.env("UPDATE_DOCS", "1");
     }

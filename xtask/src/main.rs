@@ -4,11 +4,14 @@ mod bench;
 mod cli_docs;
 mod cli_screens;
 mod clients;
+mod config;
 mod crds;
+mod rbac;
+mod realstack;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
 
@@ -34,8 +37,17 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Write the roles of our managers to config/components/.
+    Rbac {
+        /// Write nothing; fail if a file is stale.
+        #[arg(long)]
+        check: bool,
+    },
     /// Make pictures of `datumctl-compute` on a terminal for docs/screens/ (needs tmux).
     CliScreens,
+    /// Build and apply what is deployed: config/.
+    #[command(subcommand)]
+    Config(config::Chore),
     /// Run other people's clients against the embedded API server.
     #[command(subcommand)]
     Clients(ClientsChore),
@@ -46,6 +58,9 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<OsString>,
     },
+    /// Run a real Kubernetes and a real Karmada on this machine, and tests on them.
+    #[command(subcommand)]
+    Realstack(realstack::Chore),
 }
 
 #[derive(Subcommand)]
@@ -56,14 +71,17 @@ enum ClientsChore {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
-        Chore::Crds { check } => crds::run(check),
-        Chore::CliDocs { check } => cli_docs::run(check),
-        Chore::CliScreens => cli_screens::run(),
-        Chore::Clients(ClientsChore::Test) => clients::test(),
+        Chore::Crds { check } => crds::run(check).map(|()| ExitCode::SUCCESS),
+        Chore::Rbac { check } => rbac::run(check).map(|()| ExitCode::SUCCESS),
+        Chore::CliDocs { check } => cli_docs::run(check).map(|()| ExitCode::SUCCESS),
+        Chore::CliScreens => cli_screens::run().map(|()| ExitCode::SUCCESS),
+        Chore::Config(chore) => config::run(chore).map(|()| ExitCode::SUCCESS),
+        Chore::Clients(ClientsChore::Test) => clients::test().map(|()| ExitCode::SUCCESS),
         Chore::Bench { arguments } => bench::run(&arguments),
+        Chore::Realstack(chore) => realstack::run(chore),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -75,4 +93,22 @@ fn main() -> ExitCode {
 fn root() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map(PathBuf::from).unwrap_or(here)
+}
+
+/// The cargo that runs this, as people call it. What it says of this crate in the environment is left out: build scripts that look at it
+/// would be run again, and everything above them built again, at each turn between a build from here and one by hand.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let of_this_crate = |name: &str| {
+        ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    };
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(of_this_crate) {
+            command.env_remove(name);
+        }
+    }
+    command.current_dir(root());
+    command
 }

@@ -27,6 +27,11 @@ pub fn project_control_plane_path(project: &str) -> String {
     format!("/apis/{RESOURCE_MANAGER_GROUP}/v1alpha1/projects/{project}/control-plane")
 }
 
+/// Address of a project's control plane inside the platform's own cluster.
+pub fn project_internal_address(project: &str) -> String {
+    format!("https://milo-apiserver.project-{project}.svc.cluster.local:6443")
+}
+
 /// Keys of the extra user information in which a request carries its project.
 pub mod extra {
     /// Name of the parent resource, that is of the project.

@@ -173,7 +173,7 @@ async fn write(
     };
     let revisions: Vec<Revision> = next.found.into_iter().chain([revision]).collect();
     if let Err(failure) = record::write_down(session, &stored.workload, &revisions).await {
-        session.io.say(&format!(
+        session.say(&format!(
             "warning: it is done, but could not be written into the history: {}\n",
             failure.why.join("; ")
         ));
@@ -306,7 +306,7 @@ async fn theirs(session: &Session, change: &Change<'_>, base: Option<Found>) -> 
     match change.meanwhile {
         Meanwhile::OnTop => {
             let name = change.name;
-            session.io.say(&format!(
+            session.say(&format!(
                 "{name} was changed meanwhile by {by} ({what}); your change is made on top of that.\n"
             ));
             Ok(found)

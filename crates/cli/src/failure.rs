@@ -67,27 +67,55 @@ pub(crate) struct Failure {
     pub(crate) next: Vec<Step>,
 }
 
+/// What went wrong, before it is said what to do about it: only with that it is a [`Failure`].
+#[must_use]
+#[derive(Clone, Debug)]
+pub(crate) struct Unadvised(Failure);
+
+impl Unadvised {
+    /// The same with another exit code.
+    pub(crate) fn exit(mut self, exit: Exit) -> Self {
+        self.0.exit = exit;
+        self
+    }
+
+    /// The same for several reasons.
+    pub(crate) fn because(mut self, why: Vec<String>) -> Self {
+        self.0.why = why;
+        self
+    }
+
+    /// With a sentence of advice.
+    pub(crate) fn advice(self, advice: impl Into<String>) -> Failure {
+        self.0.advice(advice)
+    }
+
+    /// With a command of ours to go on with.
+    pub(crate) fn next(self, command: impl Into<String>, purpose: impl Into<String>) -> Failure {
+        self.0.next(command, purpose)
+    }
+
+    /// With a command of another program to go on with.
+    pub(crate) fn other(self, command: impl Into<String>, purpose: impl Into<String>) -> Failure {
+        self.0.other(command, purpose)
+    }
+}
+
 impl Failure {
     /// Something failed for a reason.
-    pub(crate) fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { exit: Exit::Failed, what: what.into(), why: vec![why.into()], advice: None, next: Vec::new() }
+    #[expect(clippy::new_ret_no_self, reason = "a failure says what to do next, which has to follow")]
+    pub(crate) fn new(what: impl Into<String>, why: impl Into<String>) -> Unadvised {
+        Unadvised(Self { what: what.into(), why: vec![why.into()], ..Self::silent(Exit::Failed) })
     }
 
     /// The command was given wrongly.
-    pub(crate) fn usage(what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self { exit: Exit::Usage, ..Self::new(what, why) }
+    pub(crate) fn usage(what: impl Into<String>, why: impl Into<String>) -> Unadvised {
+        Self::new(what, why).exit(Exit::Usage)
     }
 
     /// Everything has been said already.
     pub(crate) fn silent(exit: Exit) -> Self {
         Self { exit, what: String::new(), why: Vec::new(), advice: None, next: Vec::new() }
-    }
-
-    /// The same with another exit code.
-    #[must_use]
-    pub(crate) fn exit(mut self, exit: Exit) -> Self {
-        self.exit = exit;
-        self
     }
 
     /// The same with a sentence of advice.
@@ -101,6 +129,13 @@ impl Failure {
     #[must_use]
     pub(crate) fn next(mut self, command: impl Into<String>, purpose: impl Into<String>) -> Self {
         self.next.push(Step::new(command, purpose));
+        self
+    }
+
+    /// The same with a command of another program to go on with.
+    #[must_use]
+    pub(crate) fn other(mut self, command: impl Into<String>, purpose: impl Into<String>) -> Self {
+        self.next.push(Step::other(command, purpose));
         self
     }
 }

@@ -93,10 +93,9 @@ pub(crate) fn parse(text: &str, what: &str) -> Result<Vec<Document>> {
         }
     }
     if !why.is_empty() {
-        let failure = Failure::usage(what, "");
-        return Err(
-            Failure { why, ..failure }.advice("mend that and run the command again; nothing was written")
-        );
+        return Err(Failure::usage(what, "")
+            .because(why)
+            .advice("mend that and run the command again; nothing was written"));
     }
     if documents.is_empty() {
         return Err(Failure::usage(what, "there is nothing in it")

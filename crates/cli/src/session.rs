@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure, Result, from_kube};
 use crate::invocation::Invocation;
 use crate::io::Io;
 use crate::render::Look;
-use crate::render::text::wrap;
+use crate::render::text::{flow, wrap};
 
 /// What a command works with.
 pub(crate) struct Session {
@@ -74,8 +74,13 @@ impl Session {
     /// Prints a result that only people read.
     pub(crate) fn tell(&self, text: &str) {
         if matches!(self.output, Output::Table | Output::Wide) {
-            self.io.print(text);
+            self.io.print(&flow(text, self.io.out));
         }
+    }
+
+    /// Says something that is no result.
+    pub(crate) fn say(&self, text: &str) {
+        self.io.say(&flow(text, self.io.err));
     }
 
     /// Where this is, for people.

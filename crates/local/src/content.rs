@@ -21,12 +21,12 @@ const LOCATION_CLASS: &str = "datum-managed";
 const ORGANIZATION: &str = "local";
 
 /// What the location of a city is called.
-pub(crate) fn location_name(city: &str) -> String {
+pub fn location_name(city: &str) -> String {
     city.to_lowercase()
 }
 
 /// The location of a city.
-pub(crate) fn location(city: &str) -> Location {
+pub fn location(city: &str) -> Location {
     Location {
         metadata: named(&location_name(city)),
         spec: LocationSpec {
@@ -40,7 +40,7 @@ pub(crate) fn location(city: &str) -> Location {
 }
 
 /// Whether nothing keeps a location from being offered, as far as it says itself. One that nobody has judged yet may well be.
-pub(crate) fn can_be_offered(location: &Location) -> bool {
+pub fn can_be_offered(location: &Location) -> bool {
     let conditions = location.status.as_ref().map_or(&[][..], |status| &status.conditions);
     let judged = conditions::find(conditions, milo::CONDITION_READY);
     location.metadata.deletion_timestamp.is_none()
@@ -49,7 +49,7 @@ pub(crate) fn can_be_offered(location: &Location) -> bool {
 }
 
 /// A cell, as the hub knows it.
-pub(crate) fn cluster(city: &str) -> Cluster {
+pub fn cluster(city: &str) -> Cluster {
     let labels = BTreeMap::from([(labels::TOPOLOGY_CITY_CODE.to_owned(), city.to_owned())]);
     Cluster {
         metadata: ObjectMeta { labels: Some(labels), ..named(&planes::cluster_name(city)) },
@@ -59,13 +59,13 @@ pub(crate) fn cluster(city: &str) -> Cluster {
 }
 
 /// A project.
-pub(crate) fn project(name: &str) -> Project {
+pub fn project(name: &str) -> Project {
     let owner_ref = ProjectOwner { kind: "Organization".to_owned(), name: ORGANIZATION.to_owned() };
     Project { metadata: named(name), spec: ProjectSpec { owner_ref }, status: None }
 }
 
 /// What a new project has: access to the service, a budget, and a network.
-pub(crate) fn of_a_project(name: &str) -> Vec<Content> {
+pub fn of_a_project(name: &str) -> Vec<Content> {
     let entitlement = ServiceEntitlement {
         metadata: named(COMPUTE_ENTITLEMENT),
         spec: ServiceEntitlementSpec {

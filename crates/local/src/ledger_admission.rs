@@ -25,14 +25,14 @@ use crate::planes;
 const NAME: &str = "claims.quota.miloapis.com";
 
 /// What is registered in core.
-pub(crate) struct Registrations {
+pub struct Registrations {
     core: Plane,
     cache: Cache<ResourceRegistration>,
 }
 
 impl Registrations {
     /// Those of this core plane, from now on.
-    pub(crate) fn of(core: Plane) -> Arc<Self> {
+    pub fn of(core: Plane) -> Arc<Self> {
         Arc::new(Self { cache: core.cache(), core })
     }
 
@@ -55,7 +55,7 @@ impl Registrations {
 }
 
 /// The hook that refuses claims in projects.
-pub(crate) fn hook(registrations: &Arc<Registrations>) -> Arc<dyn Hook> {
+pub fn hook(registrations: &Arc<Registrations>) -> Arc<dyn Hook> {
     let rule = Rule::new(&[Operation::Create, Operation::Update], GROUP, &["resourceclaims"]);
     Arc::new(Claims { registrations: Arc::downgrade(registrations), rules: Rules(vec![rule]) })
 }

@@ -8,8 +8,8 @@
 
 mod admission;
 pub mod census;
-mod content;
-mod ledger_admission;
+pub mod content;
+pub mod ledger_admission;
 pub mod planes;
 mod platform;
 mod projects;

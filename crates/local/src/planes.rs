@@ -74,10 +74,14 @@ pub fn url(server: &str, plane: &PlaneName) -> String {
 
 /// What a plane is for; it decides which kinds the plane serves, and who may do what in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
+pub enum Role {
+    /// The core plane.
     Core,
+    /// The hub.
     Hub,
+    /// A cell.
     Cell,
+    /// A project.
     Project,
 }
 
@@ -107,7 +111,11 @@ impl Role {
 }
 
 /// What planes of a role start with: its kinds, and the roles of those who work there.
-pub(crate) async fn template(server: &ApiServer, role: Role) -> Result<PlaneTemplate> {
+///
+/// # Errors
+///
+/// If they cannot be written as JSON.
+pub fn objects(role: Role) -> Result<Vec<Value>> {
     let crds = compute_api::crds::ours().into_iter().chain(compute_api::crds::foreign());
     let wanted = crds.filter(|crd| role.groups().contains(&crd.spec.group.as_str()));
     let mut objects = wanted
@@ -115,5 +123,10 @@ pub(crate) async fn template(server: &ApiServer, role: Role) -> Result<PlaneTemp
         .collect::<Result<Vec<Value>, _>>()
         .context("cannot encode the CRDs")?;
     objects.extend(workers::roles(role).context("cannot encode the roles")?);
-    server.template(&objects).await.context("cannot install the CRDs and roles")
+    Ok(objects)
+}
+
+/// What planes of a role are made from.
+pub(crate) async fn template(server: &ApiServer, role: Role) -> Result<PlaneTemplate> {
+    server.template(&objects(role)?).await.context("cannot install the CRDs and roles")
 }

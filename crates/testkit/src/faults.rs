@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use compute_apiserver::{ApiServer, PlaneName, PlaneService};
+use compute_apiserver::{ApiServer, PlaneName};
 use http::{Method, Request, Response};
 use http_body::{Frame, SizeHint};
 use kube::Client;
@@ -38,9 +38,10 @@ pub struct Wires(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    cut: BTreeSet<PlaneName>,
-    /// Cancelled when the plane is cut, for what is under way.
-    live: BTreeMap<PlaneName, CancellationToken>,
+    /// By plane: cut for everybody, or for one worker.
+    cut: BTreeSet<(PlaneName, Option<Worker>)>,
+    /// Cancelled when the wire is cut, for what is under way.
+    live: BTreeMap<(PlaneName, Worker), CancellationToken>,
     /// How many more writes a worker has.
     writes_left: BTreeMap<Worker, u64>,
     spent: BTreeSet<Worker>,
@@ -50,27 +51,43 @@ struct State {
 impl Wires {
     /// A worker's wire to a plane.
     pub fn connect(&self, server: &ApiServer, worker: &Worker, plane: &PlaneName) -> Client {
-        let wire = Wire {
-            wires: self.clone(),
-            worker: worker.clone(),
-            plane: plane.clone(),
-            inner: server.service(plane, worker.identity()),
-        };
-        Client::new(wire, "default")
+        Client::new(self.wire(worker, plane, server.service(plane, worker.identity())), "default")
+    }
+
+    /// A worker's wire to a plane, over whatever reaches it.
+    pub fn wire<S>(&self, worker: &Worker, plane: &PlaneName, inner: S) -> Wire<S> {
+        Wire { wires: self.clone(), worker: worker.clone(), plane: plane.clone(), inner }
     }
 
     /// Nothing gets through to a plane from now on, and what is under way breaks.
     pub fn cut(&self, plane: &PlaneName) {
         let mut state = self.0.lock();
-        state.cut.insert(plane.clone());
-        if let Some(live) = state.live.remove(plane) {
-            live.cancel();
-        }
+        state.cut.insert((plane.clone(), None));
+        state.live.retain(|(of, _), live| {
+            if of == plane {
+                live.cancel();
+            }
+            of != plane
+        });
     }
 
     /// The plane can be reached again.
     pub fn mend(&self, plane: &PlaneName) {
-        self.0.lock().cut.remove(plane);
+        self.0.lock().cut.remove(&(plane.clone(), None));
+    }
+
+    /// One worker does not reach a plane from now on; others do.
+    pub fn cut_for(&self, worker: &Worker, plane: &PlaneName) {
+        let mut state = self.0.lock();
+        state.cut.insert((plane.clone(), Some(worker.clone())));
+        if let Some(live) = state.live.remove(&(plane.clone(), worker.clone())) {
+            live.cancel();
+        }
+    }
+
+    /// Whatever was cut can be reached again, by everybody.
+    pub fn mend_all(&self) {
+        self.0.lock().cut.clear();
     }
 
     /// Gives a worker so many writes.
@@ -103,7 +120,8 @@ impl Wires {
         if state.spent.contains(worker) {
             return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the worker is dead"));
         }
-        if state.cut.contains(plane) {
+        let is_cut = |whom| state.cut.contains(&(plane.clone(), whom));
+        if !state.cut.is_empty() && (is_cut(None) || is_cut(Some(worker.clone()))) {
             return Err(io::Error::new(io::ErrorKind::ConnectionRefused, "the plane is cut off"));
         }
         match request.kind {
@@ -124,7 +142,7 @@ impl Wires {
         if matches!(request.kind, Kind::Read | Kind::Write) {
             state.counts.log.push(format!("{worker:?} {plane}: {}", request.line));
         }
-        Ok(state.live.entry(plane.clone()).or_default().clone())
+        Ok(state.live.entry((plane.clone(), worker.clone())).or_default().clone())
     }
 }
 
@@ -148,6 +166,8 @@ impl Call {
         let watches = uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true"));
         let kind = match *method {
             Method::GET if watches => Kind::Watch,
+            // A question that is asked by POST, and leaves nothing behind.
+            _ if uri.path().ends_with("accessreviews") => Kind::Read,
             Method::GET => Kind::Read,
             _ if uri.path().contains("/leases/") || uri.path().ends_with("/leases") => Kind::Lease,
             _ => Kind::Write,
@@ -158,30 +178,38 @@ impl Call {
 
 /// One worker's wire to one plane.
 #[derive(Clone)]
-struct Wire {
+pub struct Wire<S> {
     wires: Wires,
     worker: Worker,
     plane: PlaneName,
-    inner: PlaneService,
+    inner: S,
 }
 
-impl tower::Service<Request<kube::client::Body>> for Wire {
-    type Response = Response<Line>;
+impl<S, B> tower::Service<Request<kube::client::Body>> for Wire<S>
+where
+    S: tower::Service<Request<kube::client::Body>, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send,
+{
+    type Response = Response<Line<B>>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Line>, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Line<B>>, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
-        let mut wire = self.clone();
+        // What was made ready is what is called.
+        let inner = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, inner);
+        let (wires, worker, plane) = (self.wires.clone(), self.worker.clone(), self.plane.clone());
         Box::pin(async move {
-            let live = wire.wires.pass(&wire.worker, &wire.plane, &Call::of(&request))?;
+            let live = wires.pass(&worker, &plane, &Call::of(&request))?;
             let answer = tokio::select! {
                 biased;
                 () = live.cancelled() => return Err(broken().into()),
-                answer = wire.inner.call(request) => answer?,
+                answer = inner.call(request) => answer.map_err(Into::into)?,
             };
             Ok(answer.map(|inner| Line { inner, broken: Box::pin(live.cancelled_owned()) }))
         })
@@ -193,12 +221,16 @@ fn broken() -> io::Error {
 }
 
 /// An answer on its way, which breaks when the wire does.
-pub struct Line {
-    inner: compute_apiserver::Body,
+pub struct Line<B> {
+    inner: B,
     broken: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-impl http_body::Body for Line {
+impl<B> http_body::Body for Line<B>
+where
+    B: http_body::Body<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
     type Data = Bytes;
     type Error = BoxError;
 

@@ -2,7 +2,7 @@
 //! tell right.
 //!
 //! A story knows planes and the Kubernetes API, and nothing of what serves them: the same stories run on every engine. What a stack must
-//! offer for that is [`Stack`]; [`Embedded`] is the one that runs in this process.
+//! offer for that is [`Stack`]; [`Embedded`] is the one that runs in this process, [`real::RealStack`] the one on API servers elsewhere.
 //!
 //! Start reading at [`Stack`], then at any file of [`stories`].
 
@@ -13,6 +13,7 @@ mod direct;
 mod embedded;
 pub mod faults;
 pub mod objects;
+pub mod real;
 mod stack;
 pub mod stories;
 mod view;
@@ -22,4 +23,4 @@ pub use direct::Direct;
 pub use embedded::Embedded;
 pub use stack::{Place, Stack, Worker};
 pub use view::View;
-pub use wait::{DEADLINE, eventually, stays};
+pub use wait::{DEADLINE, Pace, eventually, set_pace, stays};

@@ -1,5 +1,6 @@
 //! What a story needs of the stack that it runs on.
 
+use compute_local::census::{self, Census};
 use kube::Client;
 
 pub use compute_local::Worker;
@@ -27,6 +28,11 @@ pub trait Stack {
 
     /// A client for a plane, with full rights.
     fn client(&self, place: &Place) -> Client;
+
+    /// Every object of a plane, but for what its server keeps by itself.
+    async fn census(&self, place: &Place) -> Census {
+        census::take(&self.client(place)).await.unwrap()
+    }
 
     /// Makes a project and waits until it is ready.
     async fn make_project(&self, name: &str);

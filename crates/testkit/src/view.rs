@@ -157,7 +157,8 @@ impl<'a, S: Stack> View<'a, S> {
         eventually(&format!("{workload} is gone everywhere"), async || self.is_gone(workload).await).await;
     }
 
-    async fn is_gone(&self, workload: &str) -> Result<(), String> {
+    /// Whether nothing of a workload is left anywhere, or else what is.
+    pub async fn is_gone(&self, workload: &str) -> Result<(), String> {
         if self.mine::<Workload>().get_opt(workload).await.unwrap().is_some() {
             return Err("the workload is there".to_owned());
         }

@@ -1,16 +1,35 @@
 //! Waiting for a condition, with a deadline and the last reason why it did not hold.
 
 use std::fmt::Display;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 /// How long a condition may take to come true. Only failing tests wait this long.
 pub const DEADLINE: Duration = Duration::from_secs(60);
-/// How often it is looked at.
-const EVERY: Duration = Duration::from_millis(5);
 
-/// Asks again and again until `ask` gives `Ok`; fails with its last reason after [`DEADLINE`].
+/// How tests wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// How long a condition may take to come true.
+    pub deadline: Duration,
+    /// How often it is looked at.
+    pub every: Duration,
+}
+
+static PACE: OnceLock<Pace> = OnceLock::new();
+
+/// Waits as a stack needs it that is slower than the embedded one, from now on and in the whole process. The first who sets it decides.
+pub fn set_pace(pace: Pace) {
+    let _ = PACE.set(pace);
+}
+
+fn pace() -> Pace {
+    PACE.get().copied().unwrap_or(Pace { deadline: DEADLINE, every: Duration::from_millis(5) })
+}
+
+/// Asks again and again until `ask` gives `Ok`; fails with its last reason after the [`Pace`]'s deadline.
 #[track_caller]
 pub fn eventually<T, E: Display>(
     what: &str,
@@ -18,14 +37,15 @@ pub fn eventually<T, E: Display>(
 ) -> impl Future<Output = T> {
     let asked_at = std::panic::Location::caller();
     async move {
-        let deadline = Instant::now() + DEADLINE;
+        let pace = pace();
+        let deadline = Instant::now() + pace.deadline;
         loop {
             match ask().await {
                 Ok(found) => return found,
                 Err(reason) if Instant::now() > deadline => {
-                    panic!("{asked_at}: {what}: not within {DEADLINE:?}: {reason}")
+                    panic!("{asked_at}: {what}: not within {:?}: {reason}", pace.deadline)
                 }
-                Err(_) => tokio::time::sleep(EVERY).await,
+                Err(_) => tokio::time::sleep(pace.every).await,
             }
         }
     }
@@ -45,7 +65,7 @@ pub fn stays<E: Display>(
             if let Err(reason) = ask().await {
                 panic!("{asked_at}: {what}: {reason}");
             }
-            tokio::time::sleep(EVERY).await;
+            tokio::time::sleep(pace().every).await;
         }
     }
 }

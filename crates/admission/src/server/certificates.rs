@@ -87,7 +87,12 @@ impl Certificates {
         Ok(Self { certificate, key, provider, held, shown: Arc::new(Shown(RwLock::new(Arc::new(pair)))) })
     }
 
-    pub(super) fn config(&self) -> Result<Arc<rustls::ServerConfig>, rustls::Error> {
+    /// What a TLS server needs: it shows what the files held at the last look.
+    ///
+    /// # Errors
+    ///
+    /// If TLS cannot be set up.
+    pub fn config(&self) -> Result<Arc<rustls::ServerConfig>, rustls::Error> {
         let mut config = rustls::ServerConfig::builder_with_provider(self.provider.clone())
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
@@ -96,8 +101,8 @@ impl Certificates {
         Ok(Arc::new(config))
     }
 
-    /// Looks at the files again and again.
-    pub(super) async fn follow(mut self, every: Duration) {
+    /// Looks at the files again and again, for as long as it is polled.
+    pub async fn follow(mut self, every: Duration) {
         let mut complained = String::new();
         loop {
             tokio::time::sleep(every).await;
@@ -107,7 +112,7 @@ impl Certificates {
                     self.held = held;
                     *self.shown.0.write() = Arc::new(pair);
                     complained.clear();
-                    tracing::info!(certificate = %self.certificate.display(), "the webhook server has a new certificate");
+                    tracing::info!(certificate = %self.certificate.display(), "there is a new server certificate");
                 }
                 Err(error) => {
                     let cause =
@@ -115,7 +120,7 @@ impl Certificates {
                     // The same trouble is told once.
                     let told = format!("{error}: {cause}");
                     if told != complained {
-                        tracing::error!(%error, cause, "the certificate of the webhook server is not renewed");
+                        tracing::error!(%error, cause, "the server certificate is not renewed");
                         complained = told;
                     }
                 }

@@ -41,8 +41,11 @@ pub(crate) async fn patch(
             "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
         ));
     }
+    let mut named = false;
     let patch = match patch {
         Patch::Apply { config, force } => {
+            named =
+                config.pointer("/metadata/name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
             Patch::Apply { config: checked_config(target, key, config, options.part)?, force }
         }
         other => other,
@@ -52,6 +55,13 @@ pub(crate) async fn patch(
         let live = match (target.live(key), &patch) {
             (Ok(live), _) => live,
             (Err(ApiError::NotFound(_)), Patch::Apply { config, .. }) if options.part == Part::Main => {
+                if !named {
+                    // Where there is nothing yet, the path alone does not name it: as API servers have it.
+                    return Err(ApiError::BadRequest(format!(
+                        "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                        key.name
+                    )));
+                }
                 match create_by_apply(target, key, config, options).await {
                     Err(ApiError::AlreadyExists(_)) => continue,
                     made => return made,

@@ -10,11 +10,14 @@ use crate::common::{Fixture, Widget, refusal, refused};
 both_transports!(apply_owns_and_removes, apply_conflicts, apply_merges_lists_by_key, apply_of_status);
 
 fn map(data: &Value) -> Patch<Value> {
-    Patch::Apply(json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": data }))
+    Patch::Apply(
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "c" }, "data": data }),
+    )
 }
 
 fn widget(rest: &Value) -> Patch<Value> {
-    let mut config = json!({ "apiVersion": "test.example.com/v1", "kind": "Widget" });
+    let mut config =
+        json!({ "apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": { "name": "w" } });
     config.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
     Patch::Apply(config)
 }
@@ -27,7 +30,16 @@ fn managers(object: &impl kube::ResourceExt) -> Vec<(String, String, Option<Stri
 async fn apply_owns_and_removes(fixture: Fixture) {
     let api: Api<ConfigMap> = Api::default_namespaced(fixture.client);
     let (ann, bob) = (PatchParams::apply("ann"), PatchParams::apply("bob"));
+    let nameless =
+        Patch::Apply(json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "a": "1", "b": "1" } }));
+    let status = refusal(api.patch("c", &ann, &nameless).await);
+    assert_eq!((status.code, status.reason.as_str()), (400, "BadRequest"), "what is made must name itself");
+    assert_eq!(
+        status.message,
+        "the name of the object (c based on URL) was undeterminable: name must be provided"
+    );
     let first = api.patch("c", &ann, &map(&json!({ "a": "1", "b": "1" }))).await.unwrap();
+    assert_eq!(api.patch("c", &ann, &nameless).await.unwrap(), first, "what is there has its name");
     let again = api.patch("c", &ann, &map(&json!({ "a": "1", "b": "1" }))).await.unwrap();
     assert_eq!(again, first, "the same apply again changes nothing, not even the resource version");
 

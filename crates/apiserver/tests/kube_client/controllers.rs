@@ -42,7 +42,7 @@ async fn apply(widget: &Widget, client: &Client) -> Result<Action, Error> {
     for i in 0..widget.spec.replicas {
         let map = json!({
             "apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": { "labels": { "widget": name }, "ownerReferences": [owner] },
+            "metadata": { "name": format!("{name}-{i}"), "labels": { "widget": name }, "ownerReferences": [owner] },
             "data": { "color": widget.spec.color.as_deref().unwrap_or("none") },
         });
         maps.patch(&format!("{name}-{i}"), &PatchParams::apply("controller").force(), &Patch::Apply(&map))

@@ -41,7 +41,7 @@ impl Wanted {
         if self.unknown {
             spec["unknown"] = json!({ "a": 1 });
         }
-        let mut metadata = Map::new();
+        let mut metadata = Map::from_iter([("name".to_owned(), json!("w"))]);
         if let Some(labels) = &self.labels {
             let labels = labels.iter().map(|(key, value)| (format!("l{key}"), json!(format!("v{value}"))));
             metadata.insert("labels".to_owned(), Value::Object(labels.collect()));

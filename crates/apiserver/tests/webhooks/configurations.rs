@@ -51,7 +51,8 @@ async fn applied_twice_is_applied_once() {
     let api: Api<ValidatingWebhookConfiguration> = Api::all(client(&world.server, &world.plane));
     let config = with(
         configuration(&json!([plain()])),
-        json!({ "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration" }),
+        json!({ "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": { "name": "c" } }),
     );
     let params = PatchParams::apply("tool");
     let first = api.patch("c", &params, &Patch::Apply(&config)).await.unwrap();

@@ -51,7 +51,7 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
             return Err(Failure::usage(what, "there is nobody to ask whether that is meant")
                 .next(format!("destroy {name} -y"), "destroy it without being asked"));
         }
-        session.io.say(&format!(
+        session.say(&format!(
             "This destroys {name} in {} with {count}. It cannot be undone.\n",
             session.place()
         ));
@@ -158,7 +158,7 @@ async fn gone(session: &Session, options: &Options, uid: &str, mut claims: Vec<S
                     bar.finish_and_clear();
                 }
                 let command = session.invocation.command(&format!("status {name}"));
-                session.io.say(&format!("\nNot waiting any more; it goes on being destroyed. See it with:\n  {command}\n"));
+                session.say(&format!("\nNot waiting any more; it goes on being destroyed. See it with:\n  {command}\n"));
                 return Ok(());
             }
             () = tokio::time::sleep(EVERY) => {}

@@ -129,7 +129,7 @@ impl<'a> Show<'a> {
     fn say(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.println(text),
-            None => self.session.io.say(text),
+            None => self.session.say(text),
         }
     }
 
@@ -160,7 +160,7 @@ pub(crate) async fn follow(session: &Session, name: &str, patience: &Patience) -
             biased;
             _ = &mut interrupt => {
                 show.end(last.as_ref().map(|seen| &seen.view));
-                session.io.say(&detached(session, name));
+                session.say(&detached(session, name));
                 return Ok(Ended::Detached);
             }
             looked = look(session, name, &what) => looked,
@@ -178,7 +178,7 @@ pub(crate) async fn follow(session: &Session, name: &str, patience: &Patience) -
                     }
                     Verdict::Paused => {
                         show.end(Some(&seen.view));
-                        session.io.say(&paused(session, &seen.view));
+                        session.say(&paused(session, &seen.view));
                         return Ok(Ended::Paused);
                     }
                     Verdict::Stuck => {
@@ -220,7 +220,7 @@ pub(crate) async fn follow(session: &Session, name: &str, patience: &Patience) -
             biased;
             _ = &mut interrupt => {
                 show.end(last.as_ref().map(|seen| &seen.view));
-                session.io.say(&detached(session, name));
+                session.say(&detached(session, name));
                 return Ok(Ended::Detached);
             }
             () = tokio::time::sleep(pause) => {}
@@ -258,13 +258,9 @@ pub(crate) fn not_getting_on(view: &WorkloadView) -> Failure {
     if view.leaving {
         return Failure::new(what, "it is being destroyed").next("workloads", "see what is left");
     }
-    let mut failure = Failure::new(what, "");
-    failure.why = view
-        .troubles()
-        .iter()
-        .map(|(what, places, message)| format!("{what} in {places}: {message}"))
-        .collect();
-    failure.advice("the platform goes on trying: it heals by itself once the cause is gone")
+    let troubles = view.troubles();
+    let why = troubles.iter().map(|(what, places, message)| format!("{what} in {places}: {message}"));
+    Failure::new(what, "").because(why.collect()).advice("the platform goes on trying: it heals by itself once the cause is gone")
 }
 
 fn timed_out(name: &str, patience: &Patience, view: Option<&WorkloadView>) -> Failure {

@@ -5,6 +5,7 @@ use compute_api::compute::{Instance, Workload, WorkloadDeployment};
 use compute_core::meta;
 
 use super::{is_for_people, print};
+use crate::args::Output;
 use crate::failure::Result;
 use crate::model::{advice, workload};
 use crate::session::Session;
@@ -34,7 +35,11 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     };
     let (found, deployments, instances) = session.gated(read).await?;
     if !is_for_people(session.output) {
-        return form(session, &[workload::view(&found.workload, &deployments, &instances)]);
+        let view = workload::view(&found.workload, &deployments, &instances);
+        return match session.output {
+            Output::Name => form(session, &[view]),
+            _ => print::value(session, &view),
+        };
     }
     session.io.print(&text(session, &found.workload, &deployments, &instances).await?);
     Ok(())
@@ -83,18 +88,15 @@ async fn all(session: &Session) -> Result<()> {
         session.io.say(&render::workloads::none(&session.place(), &session.invocation));
         return Ok(());
     }
-    let is_wide = session.output == crate::args::Output::Wide;
+    let is_wide = session.output == Output::Wide;
     session.io.print(&render::workloads::list(&views, is_wide, session.now, session.io.out));
     Ok(())
 }
 
 fn form(session: &Session, views: &[workload::WorkloadView]) -> Result<()> {
-    if session.output == crate::args::Output::Name {
+    if session.output == Output::Name {
         print::names(session, views.iter().map(|view| view.name.as_str()));
         return Ok(());
     }
-    match views {
-        [one] => print::value(session, one),
-        many => print::value(session, &many),
-    }
+    print::value(session, &views)
 }

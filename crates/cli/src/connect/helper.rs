@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
-use crate::failure::{Exit, Failure, Step};
+use crate::failure::{Exit, Failure};
 
 /// How long the helper may take: it may have to ask a server for a new token.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -59,10 +59,11 @@ impl Tokens {
 
     async fn ask(&self) -> Result<SecretString, HelperFailed> {
         let failed = |why: String| {
-            let mut failure =
-                Failure::new("cannot get credentials from datumctl", why).exit(Exit::NotAllowed);
-            failure.next.push(Step::other("datumctl login", "sign in again"));
-            HelperFailed(failure)
+            HelperFailed(
+                Failure::new("cannot get credentials from datumctl", why)
+                    .exit(Exit::NotAllowed)
+                    .other("datumctl login", "sign in again"),
+            )
         };
         let mut command = Command::new(&self.helper);
         command.args(["auth", "get-token"]);

@@ -6,7 +6,7 @@ use etcetera::BaseStrategy as _;
 use kube::config::Kubeconfig;
 
 use super::{Connection, Wish, kubeconfig};
-use crate::failure::{Failure, Result, Step};
+use crate::failure::{Failure, Result};
 
 /// A platform that says that it runs.
 pub(super) struct Running {
@@ -27,12 +27,11 @@ pub(super) fn find() -> Option<Running> {
 /// The way into a project of it.
 pub(super) async fn connect(wish: &Wish, running: &Running) -> Result<Connection> {
     let config = Kubeconfig::read_from(&running.kubeconfig).map_err(|_| {
-        let mut failure = Failure::new(
+        Failure::new(
             "cannot reach the platform on this machine",
             "it is just starting or stopping: what it says of itself cannot be read",
-        );
-        failure.next.push(Step::other("compute-local status", "see how it is"));
-        failure
+        )
+        .other("compute-local status", "see how it is")
     })?;
     let projects: Vec<String> = config
         .contexts

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub(crate) use helper::HelperFailed;
 
-use crate::failure::{Failure, Result, Step};
+use crate::failure::{Failure, Result};
 
 /// What was asked for, by options and by the environment.
 #[derive(Clone, Debug)]
@@ -90,15 +90,12 @@ pub(crate) async fn connect(wish: &Wish) -> Result<Connection> {
 }
 
 pub(crate) fn nowhere() -> Failure {
-    let mut failure = Failure::usage(
+    Failure::usage(
         "cannot tell which project to work in",
         "datumctl did not start this program, there is no kubeconfig, and no platform runs on this machine",
-    );
-    failure.next = vec![
-        Step::other("datumctl login", "sign in; then use `datumctl compute`"),
-        Step::other("compute-local up", "run a platform of your own on this machine"),
-    ];
-    failure
+    )
+    .other("datumctl login", "sign in; then use `datumctl compute`")
+    .other("compute-local up", "run a platform of your own on this machine")
 }
 
 #[cfg(test)]

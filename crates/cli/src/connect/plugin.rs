@@ -6,7 +6,7 @@ use compute_api::milo::project_control_plane_path;
 
 use super::helper::Tokens;
 use super::{Connection, Wish, exchange};
-use crate::failure::{Failure, Result, Step, from_kube};
+use crate::failure::{Failure, Result, from_kube};
 
 /// What datumctl tells a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,10 +45,9 @@ impl Environment {
 /// The way into the project that datumctl, or `--project`, names.
 pub(super) fn connect(wish: &Wish, environment: Environment) -> Result<Connection> {
     let Some(project) = wish.project.clone().or_else(|| environment.project.clone()) else {
-        let mut failure =
-            Failure::usage("cannot tell which project to work in", "datumctl has none selected");
-        failure.next.push(Step::other("datumctl ctx use", "select a project"));
-        return Err(failure.advice("or name one with --project"));
+        return Err(Failure::usage("cannot tell which project to work in", "datumctl has none selected")
+            .other("datumctl ctx use", "select a project")
+            .advice("or name one with --project"));
     };
     let address = environment.address(&project);
     let Ok(uri) = address.parse() else {

@@ -2,7 +2,7 @@
 
 use kube::core::Status;
 
-use super::{Exit, Failure, Step};
+use super::{Exit, Failure};
 
 /// A server that did not answer in time.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ fn from_status(what: String, status: &Status) -> Failure {
     match status.code {
         401 => Failure::new(what, "you are not signed in, or your session has ended")
             .exit(Exit::NotAllowed)
-            .with_other("datumctl login", "sign in again"),
+            .other("datumctl login", "sign in again"),
         403 => Failure::new(what, plain(&status.message))
             .exit(Exit::NotAllowed)
             .advice("ask whoever runs the project for access")
@@ -68,7 +68,8 @@ fn invalid(what: String, status: &Status) -> Failure {
         })
         .collect();
     let why = if why.is_empty() { vec![plain(&status.message)] } else { why };
-    Failure { why, ..Failure::new(what, "") }
+    Failure::new(what, "")
+        .because(why)
         .advice("mend that and run the command again; nothing was written")
 }
 
@@ -107,14 +108,7 @@ fn from_transport(what: String, error: &kube::Error) -> Failure {
     };
     Failure::new(what, why)
         .advice("check your connection, or start the platform on this machine")
-        .with_other("compute-local up", "run a platform of your own")
-}
-
-impl Failure {
-    fn with_other(mut self, command: &str, purpose: &str) -> Self {
-        self.next.push(Step::other(command, purpose));
-        self
-    }
+        .other("compute-local up", "run a platform of your own")
 }
 
 /// A message without what is not for people: addresses, API groups and versions.

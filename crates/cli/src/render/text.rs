@@ -48,6 +48,15 @@ pub(crate) fn wrap(text: &str, indent: &str, look: Look) -> String {
     lines.iter().map(|line| format!("{indent}{line}\n")).collect()
 }
 
+/// Sentences in lines that fit. What is indented is a command, and is never broken.
+pub(crate) fn flow(text: &str, look: Look) -> String {
+    let line = |line: &str| match line.starts_with("  ") {
+        true => format!("{line}\n"),
+        false => wrap(line, "", look),
+    };
+    text.lines().map(|one| if one.is_empty() { "\n".to_owned() } else { line(one) }).collect()
+}
+
 /// A name and how it is: in a line, or below each other where that does not fit.
 pub(crate) fn headline(name: &str, status: &str, tone: Tone, look: Look) -> String {
     let fits = look.width.is_none_or(|columns| width(name) + 2 + width(status) <= columns);
@@ -115,6 +124,11 @@ mod tests {
             "  one two three four five six\n  seven\n"
         );
         assert_eq!(wrap("a\n\nb", "", NARROW), "a\n\nb\n");
+        let told = "It is done, and it goes on with:\n  datumctl-compute rollout status web --project shop\n";
+        assert_eq!(
+            flow(told, NARROW),
+            "It is done, and it goes on\nwith:\n  datumctl-compute rollout status web --project shop\n"
+        );
     }
 
     #[test]

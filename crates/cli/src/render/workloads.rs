@@ -133,6 +133,11 @@ pub(crate) fn capital(text: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
+/// A workload's name and its health.
+pub(crate) fn headline_of(view: &WorkloadView, look: Look) -> String {
+    headline(&view.name, &view.health_line(), tone_of(view.health.say()), look)
+}
+
 /// A workload by itself: its health, what it is, its cities, and what to do if something is wrong.
 pub(crate) fn status(
     view: &WorkloadView,
@@ -142,7 +147,7 @@ pub(crate) fn status(
     now: Timestamp,
     look: Look,
 ) -> String {
-    let mut text = headline(&view.name, &view.health_line(), tone_of(view.health.say()), look);
+    let mut text = headline_of(view, look);
     text.push('\n');
     text.push_str(&pairs(&facts(view, revision, now), "  ", look));
     text.push('\n');

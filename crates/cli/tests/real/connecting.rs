@@ -78,11 +78,7 @@ async fn what_datumctl_asks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_platform_on_this_machine_needs_no_configuration() {
     let local = Local::start().await;
-    // As `compute-local up` leaves it.
-    let data = local.dir.path().join(".local/share/compute-local");
-    std::fs::create_dir_all(&data).unwrap();
-    std::fs::copy(local.kubeconfig("ann"), data.join("kubeconfig")).unwrap();
-    std::fs::write(data.join("running.json"), "{}").unwrap();
+    local.be_found();
     let run = async |line: &str| {
         let mut command = bare(local.dir.path());
         command.env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", "60s").args(line.split_whitespace());

@@ -4,6 +4,8 @@
 
 mod connecting;
 mod examples;
+mod screens;
 mod story;
 mod support;
+mod terminal;
 mod tour;

@@ -17,6 +17,9 @@ use tokio_util::sync::CancellationToken;
 /// How long a command may take.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
+/// How often it is looked for what is waited for.
+pub const LOOK_EVERY: Duration = Duration::from_millis(50);
+
 /// A running platform with a project `demo`.
 pub struct Local {
     pub server: ApiServer,
@@ -113,6 +116,14 @@ impl Local {
             "contexts": [{ "name": "project-demo", "context": { "cluster": "demo", "user": person, "namespace": "default" } }],
         })
         .to_string()
+    }
+
+    /// Leaves word of itself as `compute-local up` does, for who has no configuration at all.
+    pub fn be_found(&self) {
+        let data = self.dir.path().join(".local/share/compute-local");
+        std::fs::create_dir_all(&data).unwrap();
+        std::fs::copy(self.kubeconfig("ann"), data.join("kubeconfig")).unwrap();
+        std::fs::write(data.join("running.json"), "{}").unwrap();
     }
 
     /// A client for the project whom nothing holds back.

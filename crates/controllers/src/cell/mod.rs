@@ -22,6 +22,9 @@ use compute_runtime::engage::Connect;
 use compute_runtime::events::{Events, Recorder};
 use compute_runtime::tasks::Tasks;
 
+/// The Lease that whoever runs these controllers holds, where several could.
+pub const LEASE: &str = "compute-manager-cell";
+
 /// What the cell controllers need.
 pub struct Setup {
     /// The cell's own plane.

@@ -1,7 +1,7 @@
 //! Makes one connection to a host: name lookup, TCP, TLS, and the protocol that both sides agree on.
 //!
 //! Client certificates that are named as files are read for each connection, so that new ones are used once
-//! they are there.
+//! they are there; [`Connector::has_new_certificate`] tells when that is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::Options;
+use super::certificates::CertificateFiles;
 use super::error::{ConfigError, ConnectError};
 use super::multiplexed::{self, Multiplexed};
 use super::single::{self, Single};
@@ -38,7 +39,7 @@ enum TlsSettings {
     /// They hold for every connection.
     Fixed(Arc<ClientConfig>),
     /// Certificate and key are in files that somebody else renews.
-    Files(Box<Config>),
+    Files(Box<Config>, CertificateFiles),
 }
 
 /// A connection that is ready for requests.
@@ -79,6 +80,16 @@ impl Connector {
         match tokio::time::timeout(self.connect_timeout, self.attempt()).await {
             Ok(result) => result,
             Err(_) => Err(ConnectError::Timeout { address: self.address() }),
+        }
+    }
+
+    /// Whether the files of the client certificate hold another one, that a new connection can show. Says so once.
+    pub(super) async fn has_new_certificate(&self, at_once: bool) -> bool {
+        match self.tls.as_ref().map(|tls| &tls.settings) {
+            Some(TlsSettings::Files(config, files)) => {
+                files.has_new(at_once, || client_config(config).is_ok()).await
+            }
+            Some(TlsSettings::Fixed(_)) | None => false,
         }
     }
 
@@ -126,11 +137,9 @@ impl Tls {
         let name = ServerName::try_from(name.clone()).map_err(|_| ConfigError::ServerName(name))?;
         // Even if the files are read again for each connection: a mistake in them shows now.
         let fixed = client_config(&config).map_err(|error| ConfigError::Tls(Box::new(error)))?;
-        let auth = &config.auth_info;
-        let settings = if auth.client_certificate.is_some() || auth.client_key.is_some() {
-            TlsSettings::Files(Box::new(config))
-        } else {
-            TlsSettings::Fixed(fixed)
+        let settings = match CertificateFiles::of(&config.auth_info) {
+            Some(files) => TlsSettings::Files(Box::new(config), files),
+            None => TlsSettings::Fixed(fixed),
         };
         Ok(Self { name, settings })
     }
@@ -138,7 +147,7 @@ impl Tls {
     fn config(&self) -> Result<Arc<ClientConfig>, ConnectError> {
         match &self.settings {
             TlsSettings::Fixed(config) => Ok(config.clone()),
-            TlsSettings::Files(config) => {
+            TlsSettings::Files(config, _) => {
                 client_config(config).map_err(|error| ConnectError::Certificates(Box::new(error)))
             }
         }

@@ -17,9 +17,10 @@
 //!
 //! # Layout
 //! `pool` decides which connection a request takes and when to open another; `connect` makes one; `multiplexed`
-//! (HTTP/2) and `single` (HTTP/1.1) run one; `credentials` says who is calling; `body` is what comes back.
+//! (HTTP/2) and `single` (HTTP/1.1) run one; `credentials` says who is calling, `certificates` when to say it anew; `body` is what comes back.
 
 mod body;
+mod certificates;
 mod connect;
 mod credentials;
 mod error;
@@ -99,8 +100,8 @@ struct Host {
 }
 
 impl SharedHost {
-    /// A host as a kubeconfig or the environment of a pod describes it: address, authority, client certificate, token
-    /// or token file (read again when it rotates), impersonation. Nothing is sent yet.
+    /// A host as a kubeconfig or the environment of a pod describes it: address, authority, client certificate and token
+    /// (those in files are read again when they change), impersonation. Nothing is sent yet.
     ///
     /// # Errors
     /// What is configured cannot be used: see [`ConfigError`]. Credential plugins and proxies are not supported.

@@ -228,6 +228,18 @@ impl Pool {
         self.serve_waiting(&mut state);
     }
 
+    /// If there is a new client certificate, the connections of the one before take no more streams; whether there is.
+    pub(super) async fn renew(self: &Arc<Self>, at_once: bool) -> bool {
+        let is_new = self.connector.has_new_certificate(at_once).await;
+        if is_new {
+            tracing::info!("there is a new client certificate; connections are opened anew");
+            for slot in &mut self.state.lock().slots {
+                slot.link = Link::Draining;
+            }
+        }
+        is_new
+    }
+
     /// The connection takes no more streams.
     pub(super) fn drain(self: &Arc<Self>, id: u64) {
         if let Some(slot) = self.state.lock().slot(id) {

@@ -39,6 +39,7 @@ impl PlaneService {
         if !body.is_empty() {
             head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         }
+        host.pool.renew(false).await;
         let token = host.credentials.header().await;
         if let Some(token) = &token {
             head.headers.insert(header::AUTHORIZATION, token.clone());
@@ -47,10 +48,16 @@ impl PlaneService {
         if answer.status() != StatusCode::UNAUTHORIZED {
             return Ok(answer);
         }
-        // What was refused for its token was not carried out. If the file has a newer one, it counts.
-        let Some(token) = host.credentials.renewed(token.as_ref()).await else { return Ok(answer) };
+        // What was refused for who asked was not carried out. If there are newer credentials in the files, they count.
+        let is_renewed = host.pool.renew(true).await;
+        let token = host.credentials.renewed(token.as_ref()).await;
+        if !is_renewed && token.is_none() {
+            return Ok(answer);
+        }
         drop(answer);
-        head.headers.insert(header::AUTHORIZATION, token);
+        if let Some(token) = token {
+            head.headers.insert(header::AUTHORIZATION, token);
+        }
         self.attempts(&head, &body).await
     }
 

@@ -1,9 +1,11 @@
 //! Who is calling: tokens, token files that rotate, certificates, impersonation, and what is refused.
 
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use base64::Engine as _;
-use compute_apiserver::{Access, ApiServer, Authority, Identity, Tls, serve};
+use compute_apiserver::{Access, ApiServer, Authority, Clock, Identity, Options, SystemClock, Tls, serve};
 use compute_runtime::transport::{ConfigError, SharedHost};
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::api::PostParams;
@@ -151,4 +153,56 @@ async fn what_cannot_work_is_refused_at_once() {
     assert!(matches!(error, ConfigError::Tls(_)), "{error:?}");
     let shown = format!("{:?}", SharedHost::new(front.config(), &options()).unwrap());
     assert!(shown.starts_with("SharedHost(https://127.0.0.1:") && !shown.contains(TOKEN), "{shown}");
+}
+
+/// The machine's clock, put forward.
+#[derive(Default)]
+struct Ahead(AtomicI64);
+
+impl Clock for Ahead {
+    fn now(&self) -> jiff::Timestamp {
+        SystemClock.now() + jiff::SignedDuration::from_secs(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[tokio::test]
+async fn a_certificate_that_has_ended_gives_way_to_the_one_in_the_files() {
+    let clock = Arc::new(Ahead::default());
+    let server = ApiServer::new(Options { clock: clock.clone(), ..Options::default() });
+    let plane = plane(&server, "test").await;
+    let authority = Authority::generate("test authority").unwrap();
+    let served = authority.issue_server(&["127.0.0.1".to_owned()]).unwrap();
+    let (shown, key) = (&served.certificate, &served.key);
+    let tls = Tls::from_pem_with_clients(shown, key, authority.certificate(), Access::AllPlanes).unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut config = Config::new(format!("https://{}", listener.local_addr().unwrap()).parse().unwrap());
+    let root = CertificateDer::from_pem_slice(authority.certificate().as_bytes()).unwrap();
+    config.root_cert = Some(vec![root.to_vec()]);
+    tokio::spawn(serve(server.clone(), listener, tls, std::future::pending()));
+
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = (folder.path().join("tls.crt"), folder.path().join("tls.key"));
+    config.auth_info.client_certificate = Some(certificate.to_str().unwrap().to_owned());
+    config.auth_info.client_key = Some(key.to_str().unwrap().to_owned());
+    let issue = |name: &str, until| authority.issue_client(name, Some("system:masters"), until).unwrap();
+    let ending = issue("ending", clock.now() + jiff::SignedDuration::from_hours(1));
+    std::fs::write(&certificate, &ending.certificate).unwrap();
+    std::fs::write(&key, &ending.key).unwrap();
+    let host = SharedHost::new(config, &options()).unwrap();
+    let client = host.client(&path(&plane));
+    assert_eq!(whoami(&client).await.unwrap(), "ending");
+
+    // The connection is open, and refused.
+    clock.0.store(2 * 3600, Ordering::Relaxed);
+    let error = whoami(&client).await.unwrap_err();
+    assert!(matches!(&error, kube::Error::Api(status) if status.code == 401), "{error:?}");
+    let next = issue("next", jiff::Timestamp::MAX);
+    std::fs::write(&certificate, &next.certificate).unwrap();
+    let error = whoami(&client).await.unwrap_err();
+    assert!(
+        matches!(&error, kube::Error::Api(_)),
+        "one whose key is not written yet is not shown: {error:?}"
+    );
+    std::fs::write(&key, &next.key).unwrap();
+    assert_eq!(whoami(&client).await.unwrap(), "next", "the refused request is sent again");
 }

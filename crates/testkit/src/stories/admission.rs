@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::objects::{placement, workload};
 use crate::stack::Stack;
 use crate::view::{View, list};
+use crate::wait::eventually;
 
 /// A bad workload is refused for everything that is wrong with it, made or changed; what is good about it makes no difference.
 pub async fn bad_workload_is_refused_whole(stack: &impl Stack) {
@@ -52,7 +53,15 @@ pub async fn instances_are_read_only_for_people(stack: &impl Stack) {
     Api::all(view.client()).create(&PostParams::default(), &binding).await.unwrap();
     view.create(&workload("web", &[city], 1)).await;
     view.until_ready("web", &[(&name, 1)]).await;
-    let before = list(&view.mine::<Instance>(), &ListParams::default()).await;
+    let before = eventually("they are shown as they are in the cell", async || {
+        let shown = list(&view.mine::<Instance>(), &ListParams::default()).await;
+        let real = view.instances_in(city).await;
+        let same = real.iter().all(|(name, real)| {
+            shown.get(name).is_some_and(|shown| shown.spec == real.spec && shown.status == real.status)
+        });
+        if same { Ok(shown) } else { Err(format!("{shown:?} {real:?}")) }
+    })
+    .await;
 
     let all = Instance::url_path(&(), Some("default"));
     let one = format!("{all}/{name}-0");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use compute_api::compute::{Instance, WorkloadDeployment};
 use compute_api::karmada::PropagationPolicy;
 use compute_api::{annotations, conditions as c, finalizers, labels};
-use compute_local::census::{self, Census};
+use compute_local::census::Census;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
@@ -209,7 +209,7 @@ async fn everything(stack: &impl Stack, project: &str) -> BTreeMap<Place, Census
     let cells = stack.cities().into_iter().map(Place::Cell);
     let mut found = BTreeMap::new();
     for place in [Place::Core, Place::Hub, Place::Project(project.to_owned())].into_iter().chain(cells) {
-        let census = census::take(&stack.client(&place)).await.unwrap();
+        let census = stack.census(&place).await;
         found.insert(place, census);
     }
     found

@@ -172,7 +172,7 @@ pub async fn project_deleted(stack: &impl Stack) {
     let places = [Place::Hub].into_iter().chain(cities.iter().cloned().map(Place::Cell));
     for place in places {
         eventually(&format!("nothing of it is in {place:?}"), async || {
-            let found = compute_local::census::take(&stack.client(&place)).await.unwrap();
+            let found = stack.census(&place).await;
             let of_it = |name: &String| name.split('/').next() == Some(&gone.hub_namespace);
             let left: Vec<_> = found.0.values().flatten().filter(|name| of_it(name)).cloned().collect();
             if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }

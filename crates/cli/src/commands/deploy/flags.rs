@@ -332,12 +332,12 @@ mod tests {
         let failure = in_options(Failure::new(
             "x",
             "spec.placements[0].cityCodes[1]: Unsupported value: \"ATL\": city ATL is not offered",
-        ));
+        ).advice("a"));
         assert_eq!(failure.why, ["--city: city ATL is not offered"]);
         let failure = in_options(Failure::new(
             "x",
             "spec.placements[0].scaleSettings.maxReplicas: Invalid value: 2: must be at least minReplicas",
-        ));
+        ).advice("a"));
         assert_eq!(failure.why, ["--max: must be at least minReplicas"]);
     }
 }

@@ -122,7 +122,7 @@ fn say_written(session: &Session, written: &Written) {
             format!("{name} is changed (revision {}): {}\n", written.revision, changes.join("; "))
         }
     };
-    session.io.say(&text);
+    session.say(&text);
 }
 
 /// What is known of the project, for a plan. What cannot be read is left out of it.
@@ -183,7 +183,7 @@ pub(crate) async fn after(session: &Session, name: &str, following: &Following) 
     if following.no_wait && !following.wait {
         if is_for_people(session.output) {
             let command = session.invocation.command(&format!("rollout status {name}"));
-            session.io.say(&format!("Not following. See how it goes:\n  {command}\n"));
+            session.say(&format!("Not following. See how it goes:\n  {command}\n"));
             return Ok(());
         }
     } else if follow::follow(session, name, &following.patience).await? == Ended::Detached {
@@ -228,7 +228,7 @@ async fn offer_file(session: &Session, name: &str) -> Result<()> {
     match std::fs::write(path, text) {
         Ok(()) => {
             let command = session.invocation.command("deploy -f workload.yaml");
-            session.io.say(&format!("Saved. Change it and deploy it with:\n  {command}\n"));
+            session.say(&format!("Saved. Change it and deploy it with:\n  {command}\n"));
             Ok(())
         }
         Err(error) => Err(Failure::new(

@@ -38,7 +38,7 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     let watches = options.watch || (!options.no_watch && session.io.can_redraw);
     if watches && is_for_people(session.output) {
         if follow::follow(session, name, &options.patience).await? == Ended::Done {
-            session.io.print(&format!("{name} is rolled out.\n"));
+            session.tell(&format!("{name} is rolled out.\n"));
         }
         return Ok(());
     }
@@ -48,6 +48,7 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     }
     let seconds = view.created.map_or(0, |created| session.now.duration_since(created).as_secs().max(0));
     let rows = render::rollout::rows(&view, seconds, session.io.out).join("\n");
-    session.io.print(&format!("{name}: {}\n{rows}\n", view.health_line()));
+    let head = render::workloads::headline_of(&view, session.io.out);
+    session.io.print(&format!("{head}{rows}\n"));
     Ok(())
 }

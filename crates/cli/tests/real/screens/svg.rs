@@ -16,7 +16,7 @@ struct Look {
 }
 
 /// Draws the lines of a terminal.
-pub(super) fn draw(screen: &str, columns: usize) -> String {
+pub fn draw(screen: &str, columns: usize) -> String {
     let lines: Vec<&str> = screen.trim_end_matches(['\n', ' ']).lines().collect();
     let count = |number: usize| u32::try_from(number).map_or(0.0, f64::from);
     let width = count(columns) * LETTER + 2.0 * MARGIN;
@@ -45,6 +45,21 @@ pub(super) fn draw(screen: &str, columns: usize) -> String {
     }
     svg.push_str("</g>\n</svg>\n");
     svg
+}
+
+/// The text in a picture.
+pub fn text(svg: &str) -> String {
+    let mut text = String::new();
+    for line in svg.lines().filter(|line| line.starts_with("<text")) {
+        let mut rest = line;
+        while let Some((before, after)) = rest.split_once('<') {
+            text.push_str(before);
+            rest = after.split_once('>').map_or("", |(_, rest)| rest);
+        }
+        text.push_str(rest);
+        text.push('\n');
+    }
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
 /// The pieces of a line, each in its own look. What is switched on stays so on the next line.
@@ -81,13 +96,9 @@ fn switch(code: &str, look: &mut Look) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn colours_become_spans() {
-        let svg = draw("a \x1b[31mb<\x1b[0m c\n", 10);
-        assert!(svg.contains(">a <tspan fill=\"#ff6b6b\">b&lt;</tspan> c</text>"), "{svg}");
-    }
+#[test]
+fn colours_become_spans() {
+    let svg = draw("a \x1b[31mb<\x1b[0m c\n", 10);
+    assert!(svg.contains(">a <tspan fill=\"#ff6b6b\">b&lt;</tspan> c</text>"), "{svg}");
+    assert_eq!(text(&svg), "a b< c\n");
 }
