@@ -133,13 +133,24 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Leaves the last picture standing.
+    /// Leaves the last picture standing, apart from what follows.
     fn end(&self, view: Option<&WorkloadView>) {
         let Some(bar) = &self.bar else { return };
         bar.finish_and_clear();
         if let Some(view) = view {
-            self.session.io.say(&render::rollout::rows(view, self.seconds(), self.session.io.err).join("\n"));
+            let rows = render::rollout::rows(view, self.seconds(), self.session.io.err);
+            self.session.io.say(&format!("{}\n\n", rows.join("\n")));
         }
+    }
+
+    /// The same before a failure, which says itself what is in the way.
+    fn end_in_failure(&self, view: Option<&WorkloadView>) {
+        let bare = view.map(|view| {
+            let mut view = view.clone();
+            view.cities.iter_mut().for_each(|city| city.trouble = None);
+            view
+        });
+        self.end(bare.as_ref());
     }
 }
 
@@ -184,7 +195,7 @@ pub(crate) async fn follow(session: &Session, name: &str, patience: &Patience) -
                     Verdict::Stuck => {
                         let since = *stuck_since.get_or_insert_with(Instant::now);
                         if since.elapsed() >= CERTAIN_AFTER {
-                            show.end(Some(&seen.view));
+                            show.end_in_failure(Some(&seen.view));
                             return Err(stuck(session, &seen).await);
                         }
                     }
@@ -230,7 +241,7 @@ pub(crate) async fn follow(session: &Session, name: &str, patience: &Patience) -
 
 fn detached(session: &Session, name: &str) -> String {
     let command = session.invocation.command(&format!("rollout status {name}"));
-    format!("\nNot following any more; the rollout goes on. Come back with:\n  {command}\n")
+    format!("Not following any more; the rollout goes on. Come back with:\n  {command}\n")
 }
 
 fn paused(session: &Session, view: &WorkloadView) -> String {

@@ -58,7 +58,7 @@ async fn platform() -> Local {
 
 /// The commands in help texts: what begins with the program's name, or has it in a shell's words.
 fn in_help(text: &str) -> BTreeSet<String> {
-    let is_usage = |line: &str| line.contains("[OPTIONS]") || line.contains('[') || line.starts_with("Usage");
+    let is_usage = |line: &str| line.contains('[') || line.contains("<COMMAND>") || line.starts_with("Usage");
     let lines = text.lines().filter(|line| line.starts_with("  ") && line.contains(PROGRAM));
     let shells = ["bash:", "zsh:", "fish:", "powershell:"];
     let plain = |line: &str| {
