@@ -5,14 +5,21 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::realstack;
+use crate::{clients, realstack};
 
 /// Passes everything on; its tables go straight to the terminal.
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode> {
-    let on_realstack = arguments.first().is_some_and(|subject| subject == "realstack");
-    let program = if on_realstack { "compute-manager" } else { "compute-local" };
+    let is = |name: &str| arguments.first().is_some_and(|subject| subject == name);
+    let (on_realstack, of_cli) = (is("realstack"), is("cli"));
+    let programs: &[&str] = match () {
+        () if on_realstack => &["compute-manager"],
+        () if of_cli => &["compute-local", "compute-cli"],
+        () => &["compute-local"],
+    };
+    let packages = programs.iter().flat_map(|program| ["--package", program]);
     let built = crate::cargo()
-        .args(["build", "--quiet", "--release", "--package", "compute-bench", "--package", program])
+        .args(["build", "--quiet", "--release", "--package", "compute-bench"])
+        .args(packages)
         .status()
         .context("cannot run cargo")?;
     if !built.success() {
@@ -22,6 +29,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode> {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), Into::into);
     let mut bench = Command::new(target.join("release/compute-bench"));
     bench.args(arguments).current_dir(crate::root());
+    if of_cli && !arguments.iter().any(|argument| argument == "--help") {
+        bench.arg("--kubectl").arg(clients::tools::kubectl()?.program);
+    }
     if on_realstack {
         bench.env("COMPUTE_MANAGER", target.join("release/compute-manager"));
         return realstack::run_program(bench);

@@ -11,7 +11,7 @@ use crate::budget::{self, Budget};
 use crate::child::Role;
 use crate::report::{self, Section};
 use crate::table::Table;
-use crate::{cpu, disk, flood, machine, memory, pipeline, reads, real, start, watch, writes};
+use crate::{command_line, cpu, disk, flood, machine, memory, pipeline, reads, real, start, watch, writes};
 
 /// Measures the platform against its budgets.
 #[derive(Parser)]
@@ -29,6 +29,8 @@ enum Subject {
     Pipeline(PipelineOptions),
     /// Measure the same on a real Kubernetes and a real Karmada, print the figures and write them to docs/benchmarks.md.
     Realstack(RealOptions),
+    /// Measure the command line, print the figures and write them to docs/benchmarks.md.
+    Cli(CommandLineOptions),
     /// Run one load of the processor-time section alone and say what an operation took: for a profiler.
     #[command(hide = true)]
     Profile {
@@ -85,6 +87,22 @@ struct PipelineOptions {
     /// The program `compute-local` [default: beside this program].
     #[arg(long, value_name = "FILE")]
     compute_local: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct CommandLineOptions {
+    /// Fail if a budget is missed, and name each that is; write no file.
+    #[arg(long)]
+    check: bool,
+    /// Write docs/benchmarks.md in spite of --check.
+    #[arg(long)]
+    write: bool,
+    /// A tenth of everything, to see that it runs. The figures mean little; write no file.
+    #[arg(long, conflicts_with = "write")]
+    quick: bool,
+    /// The program kubectl.
+    #[arg(long, value_name = "FILE", default_value = "kubectl")]
+    kubectl: PathBuf,
 }
 
 #[derive(clap::Args)]
@@ -166,6 +184,7 @@ fn run(subject: Subject) -> Result<ExitCode> {
         Subject::Apiserver(options) => runtime.block_on(apiserver(options)),
         Subject::Pipeline(options) => runtime.block_on(pipeline(options)),
         Subject::Realstack(options) => runtime.block_on(realstack(&options)),
+        Subject::Cli(options) => runtime.block_on(command_line(&options)),
         Subject::Profile { load, seconds, folder } => {
             let each = Duration::from_secs(seconds);
             let (operations, spent) = runtime.block_on(load.run(&folder, each))?;
@@ -224,6 +243,32 @@ async fn realstack(options: &RealOptions) -> Result<ExitCode> {
         write(report::REALSTACK, &machine, &sections, &[])?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn command_line(options: &CommandLineOptions) -> Result<ExitCode> {
+    let extent = if options.quick { command_line::Extent::QUICK } else { command_line::Extent::FULL };
+    let folder = data_folder(None)?;
+    let machine = machine::describe(folder.path());
+    println!("{}", machine.render());
+    let here = std::env::current_exe().context("this program cannot be found")?;
+    let programs = command_line::Programs {
+        ours: here.with_file_name("datumctl-compute"),
+        platform: here.with_file_name("compute-local"),
+        kubectl: on_path(&options.kubectl),
+    };
+    let (sections, budgets) = command_line::measure(folder.path(), &extent, &programs).await?;
+    println!("{}", report::budgets_section(&budgets));
+    if !options.quick && (options.write || !options.check) {
+        write(report::COMMAND_LINE, &machine, &sections, &budgets)?;
+    }
+    Ok(verdict(&budgets, options.check))
+}
+
+/// A program's own path: what is measured is run without one to look on.
+fn on_path(program: &Path) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
+    found.unwrap_or_else(|| program.to_owned())
 }
 
 /// A folder for the data, which goes in the end.

@@ -8,12 +8,15 @@
 //!
 //! `cargo xtask bench pipeline` does the same for the way from a Workload to available instances (`pipeline`).
 //!
+//! `cargo xtask bench cli` measures what a person waits for `datumctl-compute` (`command_line`).
+//!
 //! Start reading at [`Section`](report::Section); there is a module for each: `disk`, `writes`, `cpu`, `reads`, `watch`, `memory`, `start`,
 //! `flood`. `host` has the servers, `child` the processes, `sample` the objects, `load` the loop, `budget` the limits.
 
 pub mod budget;
 mod child;
 mod cli;
+mod command_line;
 mod cpu;
 mod disk;
 mod flood;

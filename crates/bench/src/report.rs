@@ -46,8 +46,10 @@ pub const APISERVER: Subject = Subject { command: "apiserver", title: "The embed
 pub const PIPELINE: Subject = Subject { command: "pipeline", title: "The whole platform in one process" };
 /// The same on a real Kubernetes and a real Karmada.
 pub const REALSTACK: Subject = Subject { command: "realstack", title: "Real Kubernetes and Karmada" };
+/// What a person waits for the command line.
+pub const COMMAND_LINE: Subject = Subject { command: "cli", title: "The command line" };
 /// The parts of the page, in their order.
-const SUBJECTS: [Subject; 3] = [APISERVER, PIPELINE, REALSTACK];
+const SUBJECTS: [Subject; 4] = [APISERVER, PIPELINE, REALSTACK, COMMAND_LINE];
 
 impl Subject {
     /// The line that its part begins with.

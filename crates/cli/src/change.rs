@@ -98,8 +98,45 @@ pub(crate) async fn make(
             None => base = Some(theirs(session, change, base).await?),
         }
     }
-    Err(Failure::new(change.what.clone(), "others keep changing it; nothing of yours was written")
-        .advice("talk to them, or try again in a moment"))
+    Err(never_ahead(&change.what))
+}
+
+/// The failure when others always get ahead.
+fn never_ahead(what: &str) -> Failure {
+    Failure::new(what, "others keep changing it; nothing of yours was written")
+        .advice("talk to them, or try again in a moment")
+}
+
+/// The failure when a rehearsal meets somebody else's change.
+fn not_alone(what: &str) -> Failure {
+    Failure::new(what, "somebody else is changing it at this moment").advice("run the command again")
+}
+
+/// The failure when somebody else's change would be undone.
+fn overtaken(change: &Change<'_>, by: &str, what: &str) -> Failure {
+    Failure::new(
+        change.what.clone(),
+        format!("it was changed meanwhile by {by}: {what}; nothing of yours was written"),
+    )
+    .advice("run the command again to see what your file would change now")
+    .next(format!("rollout history {}", change.name), "see who changed what")
+}
+
+/// Failures that need somebody else at the same moment.
+#[cfg(test)]
+pub(crate) fn errors_for_tests() -> Vec<(&'static str, Failure)> {
+    let change = Change {
+        name: "web",
+        action: "deploy".to_owned(),
+        what: "cannot deploy web".to_owned(),
+        meanwhile: Meanwhile::Stop,
+    };
+    vec![
+        ("never-ahead", never_ahead(&change.what)),
+        ("not-alone", not_alone(&change.what)),
+        ("overtaken", overtaken(&change, "bob@example.com", "image 1.4.1 → 1.4.2")),
+        ("history-busy", record::others_write()),
+    ]
 }
 
 fn is_same(base: &Found, wanted: &Wanted) -> bool {
@@ -220,10 +257,7 @@ pub(crate) async fn rehearse(
             update(session, &change.what, base, Some(wanted), number, true).await?
         }
     };
-    done.ok_or_else(|| {
-        Failure::new(change.what.clone(), "somebody else is changing it at this moment")
-            .advice("run the command again")
-    })
+    done.ok_or_else(|| not_alone(&change.what))
 }
 
 /// Makes a workload; `None` if somebody else got ahead.
@@ -311,11 +345,6 @@ async fn theirs(session: &Session, change: &Change<'_>, base: Option<Found>) -> 
             ));
             Ok(found)
         }
-        Meanwhile::Stop => Err(Failure::new(
-            change.what.clone(),
-            format!("it was changed meanwhile by {by}: {what}; nothing of yours was written"),
-        )
-        .advice("run the command again to see what your file would change now")
-        .next(format!("rollout history {}", change.name), "see who changed what")),
+        Meanwhile::Stop => Err(overtaken(change, &by, &what)),
     }
 }

@@ -35,13 +35,18 @@ impl Found {
         let name = object.metadata.name.clone().unwrap_or_default();
         match object.clone().try_parse() {
             Ok(workload) => Ok(Self { object, workload }),
-            Err(_) => Err(Failure::new(
-                format!("cannot read workload {name}"),
-                "it has fields that this version of the program does not know how to read",
-            )
-            .advice("update this program")),
+            Err(_) => Err(unreadable(&name)),
         }
     }
+}
+
+/// The failure when a workload is not what this program knows.
+pub(crate) fn unreadable(name: &str) -> Failure {
+    Failure::new(
+        format!("cannot read workload {name}"),
+        "it has fields that this version of the program does not know how to read",
+    )
+    .advice("update this program")
 }
 
 /// Workloads, to the last field.

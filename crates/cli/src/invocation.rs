@@ -1,5 +1,8 @@
 //! How this program is called, so that every command it suggests works when it is pasted.
 
+/// The program by itself.
+const ALONE: &str = "datumctl-compute";
+
 /// The words before a command, and the options that lead to the same project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Invocation {
@@ -12,8 +15,13 @@ pub(crate) struct Invocation {
 impl Invocation {
     /// As a plugin of datumctl, or by itself.
     pub(crate) fn new(is_plugin: bool, options: Vec<String>) -> Self {
-        let program = if is_plugin { "datumctl compute" } else { "datumctl-compute" };
+        let program = if is_plugin { "datumctl compute" } else { ALONE };
         Self { program: program.to_owned(), options }
+    }
+
+    /// A text that calls the program by its own name, as the program was called.
+    pub(crate) fn spelled(&self, text: &str) -> String {
+        text.replace(ALONE, &self.program)
     }
 
     /// A whole command line.
@@ -43,6 +51,7 @@ mod tests {
         assert_eq!(alone.command("status web"), "datumctl-compute status web");
         let plugin = Invocation::new(true, vec!["--project".to_owned(), "my shop".to_owned()]);
         assert_eq!(plugin.command("status web"), "datumctl compute status web --project 'my shop'");
+        assert_eq!(plugin.spelled("Usage: datumctl-compute status"), "Usage: datumctl compute status");
         assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 }

@@ -25,6 +25,7 @@ mod plugin;
 pub mod reference;
 mod render;
 mod session;
+mod usage;
 mod words;
 
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::args::Cli;
 use crate::failure::Exit;
+use crate::invocation::Invocation;
+use crate::io::Io;
 
 /// The whole program.
 pub fn main() -> ExitCode {
@@ -41,8 +44,9 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            let invocation = Invocation::new(connect::is_plugin(), Vec::new());
+            usage::say(&error, &invocation, Io::of_process());
             // Help and version are answers, the rest is wrong usage.
-            let _ = error.print();
             return if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
         }
     };

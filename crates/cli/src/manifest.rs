@@ -59,8 +59,12 @@ impl Document {
 pub(crate) fn read(path: &str) -> Result<Vec<Document>> {
     let what = format!("cannot read {}", if path == "-" { "the manifest" } else { path });
     let failed = |error: std::io::Error| {
-        Failure::usage(what.clone(), format!("the file cannot be read: {}", error.kind()))
-            .advice("check the path that -f gives")
+        let why = match error.kind() {
+            std::io::ErrorKind::NotFound => "the file cannot be read: there is none".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "the file cannot be read: you may not".to_owned(),
+            other => format!("the file cannot be read: {other}"),
+        };
+        Failure::usage(what.clone(), why).advice("check the path that -f gives")
     };
     let mut text = String::new();
     if path == "-" {

@@ -43,6 +43,11 @@ pub(super) async fn write_down(session: &Session, workload: &Workload, revisions
             Err(error) => return Err(from_kube("cannot write the history", &error)),
         }
     }
-    Err(Failure::new("cannot write the history", "others keep writing it")
-        .advice("the next command writes it down"))
+    Err(others_write())
+}
+
+/// The failure when others always get ahead.
+pub(super) fn others_write() -> Failure {
+    Failure::new("cannot write the history", "others keep writing it")
+        .advice("the next command writes it down")
 }

@@ -56,8 +56,7 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
             session.place()
         ));
         if ask::typed("Type the name of the workload to go on:")?.trim() != name {
-            return Err(Failure::new(what, "the name that was typed is another; nothing was destroyed")
-                .advice("run the command again if you mean it"));
+            return Err(another_name(name));
         }
     }
     let uid = found.object.metadata.uid.clone();
@@ -77,6 +76,27 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     let claims: Vec<String> =
         instances.iter().map(|one| names::claim_name(meta::name(&one.metadata))).collect();
     gone(session, options, uid.as_deref().unwrap_or_default(), claims).await
+}
+
+/// The failure when another name is typed.
+pub(crate) fn another_name(name: &str) -> Failure {
+    Failure::new(
+        format!("cannot destroy {name}"),
+        "the name that was typed is another; nothing was destroyed",
+    )
+    .advice("run the command again if you mean it")
+}
+
+/// The failure when it is not gone in time.
+pub(crate) fn not_gone(name: &str, patience: &follow::Patience, left: &str) -> Failure {
+    let seconds = i64::try_from(patience.timeout.as_secs()).unwrap_or(i64::MAX);
+    Failure::new(
+        format!("{name} was not gone within {}", time::short(seconds)),
+        format!("{left}; it goes on by itself"),
+    )
+    .exit(Exit::TimedOut)
+    .next(format!("instances --workload {name}"), "see what is left")
+    .next("cities", "see whether each city answers")
 }
 
 /// What is left of a workload.
@@ -141,14 +161,7 @@ async fn gone(session: &Session, options: &Options, uid: &str, mut claims: Vec<S
             None => {}
         }
         if began.elapsed() > options.patience.timeout {
-            let seconds = i64::try_from(options.patience.timeout.as_secs()).unwrap_or(i64::MAX);
-            return Err(Failure::new(
-                format!("{name} was not gone within {}", time::short(seconds)),
-                format!("{text}; it goes on by itself"),
-            )
-            .exit(Exit::TimedOut)
-            .next(format!("instances --workload {name}"), "see what is left")
-            .next("cities", "see whether each city answers"));
+            return Err(not_gone(name, &options.patience, &text));
         }
         last = Some(left);
         tokio::select! {

@@ -32,7 +32,7 @@ const TICK: Duration = Duration::from_millis(120);
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Patience {
     /// How long to wait, such as 90s or 10m
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "10m", env = "DATUMCTL_COMPUTE_TIMEOUT", hide_env_values = true, value_parser = duration)]
     pub(crate) timeout: Duration,
 }
 
@@ -84,7 +84,8 @@ fn seen(workload: Workload, deployments: &[WorkloadDeployment], instances: &[Ins
 struct Show<'a> {
     session: &'a Session,
     bar: Option<ProgressBar>,
-    last: Vec<CityView>,
+    /// What was said of each city, and whether it was late by then.
+    last: Vec<(CityView, bool)>,
     began: Instant,
 }
 
@@ -111,8 +112,10 @@ impl<'a> Show<'a> {
             bar.set_message(format!("{}\n{}", headline(view), rows.join("\n")));
             return;
         }
+        let is_late = self.seconds() >= render::rollout::SLOW;
+        let known = |city: &CityView| (city.clone(), is_late && city.waits.is_some());
         for city in &view.cities {
-            if self.last.contains(city) {
+            if self.last.contains(&known(city)) {
                 continue;
             }
             let label = if view.has_placements() {
@@ -123,7 +126,7 @@ impl<'a> Show<'a> {
             let rows = render::rollout::row(&label, 0, city, self.seconds(), look);
             self.session.io.say(&rows.join("\n"));
         }
-        self.last.clone_from(&view.cities);
+        self.last = view.cities.iter().map(known).collect();
     }
 
     fn say(&self, text: &str) {
@@ -263,18 +266,26 @@ async fn stuck(session: &Session, seen: &Seen) -> Failure {
     failure
 }
 
+/// The failure of a rollout of what is going away.
+pub(crate) fn being_destroyed(name: &str) -> Failure {
+    Failure::new(format!("the rollout of {name} does not get on"), "it is being destroyed")
+        .next("workloads", "see what is left")
+}
+
 /// The failure of a rollout that does not get on.
 pub(crate) fn not_getting_on(view: &WorkloadView) -> Failure {
     let what = format!("the rollout of {} does not get on", view.name);
     if view.leaving {
-        return Failure::new(what, "it is being destroyed").next("workloads", "see what is left");
+        return being_destroyed(&view.name);
     }
     let troubles = view.troubles();
     let why = troubles.iter().map(|(what, places, message)| format!("{what} in {places}: {message}"));
-    Failure::new(what, "").because(why.collect()).advice("the platform goes on trying: it heals by itself once the cause is gone")
+    Failure::new(what, "")
+        .because(why.collect())
+        .advice("the platform goes on trying: it heals by itself once the cause is gone")
 }
 
-fn timed_out(name: &str, patience: &Patience, view: Option<&WorkloadView>) -> Failure {
+pub(crate) fn timed_out(name: &str, patience: &Patience, view: Option<&WorkloadView>) -> Failure {
     let seconds = i64::try_from(patience.timeout.as_secs()).unwrap_or(i64::MAX);
     let how_far = view.map_or_else(|| "nothing was seen of it".to_owned(), |view| view.because.clone());
     Failure::new(

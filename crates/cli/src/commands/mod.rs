@@ -147,8 +147,26 @@ pub(crate) fn errors_for_tests() -> Vec<(&'static str, Failure)> {
         ("manifest-kind", manifest("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")),
         ("manifest-empty", manifest("")),
         ("manifest-yaml", manifest("a: [")),
-        ("nowhere", Some(connect::nowhere())),
         ("no-revision", Some(rollout::no_revision("web", "cannot undo web", 99))),
     ];
-    all.into_iter().filter_map(|(name, failure)| Some((name, failure?))).collect()
+    let patience = follow::Patience { timeout: std::time::Duration::from_secs(90) };
+    let more = [
+        ("another-name", destroy::another_name("web")),
+        ("not-gone", destroy::not_gone("web", &patience, "2 instances left to stop")),
+        ("not-done", follow::timed_out("web", &patience, None)),
+        ("leaving", follow::being_destroyed("web")),
+        ("interrupted", ask::unanswered(&inquire::InquireError::OperationInterrupted)),
+        ("no-terminal", ask::unanswered(&inquire::InquireError::NotTTY)),
+        ("usage-missing", crate::usage::of_line("scale web")),
+        ("usage-value", crate::usage::of_line("deploy web --env X")),
+        ("usage-command", crate::usage::of_line("deply")),
+        ("usage-option", crate::usage::of_line("status --wtach")),
+        ("usage-conflict", crate::usage::of_line("deploy web -f a.yaml")),
+    ];
+    let all = all.into_iter().filter_map(|(name, failure)| Some((name, failure?)));
+    all.chain(more)
+        .chain(deploy::errors_for_tests())
+        .chain(crate::change::errors_for_tests())
+        .chain(connect::errors_for_tests())
+        .collect()
 }

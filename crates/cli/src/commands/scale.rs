@@ -96,7 +96,7 @@ fn choose(options: &Options, base: &Found) -> Result<Vec<String>> {
         }
         let names: Vec<_> = placements.iter().map(|one| one.name.clone()).collect();
         return Err(Failure::usage(what, format!("it has no placement {name:?}"))
-            .advice(format!("its placements are: {}", names.join(", "))));
+            .advice(format!("name one of its placements: {}", names.join(", "))));
     }
     let Some(city) = &options.city else {
         return Ok(placements.iter().map(|one| one.name.clone()).collect());

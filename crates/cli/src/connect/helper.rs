@@ -58,13 +58,6 @@ impl Tokens {
     }
 
     async fn ask(&self) -> Result<SecretString, HelperFailed> {
-        let failed = |why: String| {
-            HelperFailed(
-                Failure::new("cannot get credentials from datumctl", why)
-                    .exit(Exit::NotAllowed)
-                    .other("datumctl login", "sign in again"),
-            )
-        };
         let mut command = Command::new(&self.helper);
         command.args(["auth", "get-token"]);
         if let Some(session) = &self.session {
@@ -72,10 +65,8 @@ impl Tokens {
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let output = match tokio::time::timeout(PATIENCE, command.output()).await {
-            Err(_) => {
-                return Err(failed(format!("the helper did not answer within {} s", PATIENCE.as_secs())));
-            }
-            Ok(Err(error)) => return Err(failed(format!("the helper cannot be run: {}", error.kind()))),
+            Err(_) => return Err(silent()),
+            Ok(Err(error)) => return Err(cannot_run(&error)),
             Ok(Ok(output)) => output,
         };
         if !output.status.success() {
@@ -84,12 +75,36 @@ impl Tokens {
             let line =
                 said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("it does not say why");
             let line: String = line.chars().take(200).collect();
-            return Err(failed(format!("the helper says: {line}")));
+            return Err(says(&line));
         }
         let token = String::from_utf8(output.stdout).unwrap_or_default().trim().to_owned();
         if token.is_empty() {
-            return Err(failed("the helper gave no token".to_owned()));
+            return Err(gave_nothing());
         }
         Ok(SecretString::from(token))
     }
+}
+
+fn failed(why: String) -> HelperFailed {
+    HelperFailed(
+        Failure::new("cannot get credentials from datumctl", why)
+            .exit(Exit::NotAllowed)
+            .other("datumctl login", "sign in again"),
+    )
+}
+
+pub(super) fn silent() -> HelperFailed {
+    failed(format!("the helper did not answer within {} s", PATIENCE.as_secs()))
+}
+
+pub(super) fn cannot_run(error: &std::io::Error) -> HelperFailed {
+    failed(format!("the helper cannot be run: {}", error.kind()))
+}
+
+pub(super) fn says(line: &str) -> HelperFailed {
+    failed(format!("the helper says: {line}"))
+}
+
+pub(super) fn gave_nothing() -> HelperFailed {
+    failed("the helper gave no token".to_owned())
 }

@@ -48,24 +48,31 @@ pub(super) async fn of(wish: &Wish, config: Kubeconfig) -> Result<Connection> {
     let namespace = wish.namespace.clone().or_else(|| named.and_then(|one| one.namespace.clone()));
     let options = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     let read = kube::Config::from_custom_kubeconfig(config, &options).await;
-    let mut config = read.map_err(|error| {
-        Failure::usage(format!("cannot use context {context:?} of the kubeconfig"), describe(&error))
-            .advice("mend the kubeconfig, or choose another context with --context")
-    })?;
+    let mut config = read.map_err(|error| unusable(&context, describe(&error)))?;
     let mut project = project_of(&config.cluster_url.to_string());
     if let (Some(wanted), None) = (&wish.project, &own)
         && project.as_ref() != Some(wanted)
     {
-        config.cluster_url = address_of(&config.cluster_url.to_string(), wanted).parse().map_err(|_| {
-            Failure::usage("cannot reach the project", format!("{wanted:?} is no project's name"))
-                .advice("check --project")
-        })?;
+        config.cluster_url =
+            address_of(&config.cluster_url.to_string(), wanted).parse().map_err(|_| no_name(wanted))?;
         project = Some(wanted.clone());
     }
     let namespace = namespace.unwrap_or_else(|| "default".to_owned());
     let refused = |error: kube::Error| from_kube("cannot reach the project", &error);
     let client = exchange::client(config, wish.patience, None, &namespace).map_err(refused)?;
     Ok(Connection { client, project, namespace })
+}
+
+/// The failure when a context leads nowhere.
+pub(super) fn unusable(context: &str, why: String) -> Failure {
+    Failure::usage(format!("cannot use context {context:?} of the kubeconfig"), why)
+        .advice("mend the kubeconfig, or choose another context with --context")
+}
+
+/// The failure when a project's name cannot be one.
+pub(super) fn no_name(project: &str) -> Failure {
+    Failure::usage("cannot reach the project", format!("{project:?} is no project's name"))
+        .advice("check --project")
 }
 
 /// The project in an address, if it is that of a project's control plane.
@@ -88,6 +95,13 @@ fn split_path() -> (String, String) {
 }
 
 fn describe(error: &kube::config::KubeconfigError) -> String {
+    if let kube::config::KubeconfigError::ReadConfig(error, path) = error {
+        let path = path.display();
+        return match error.kind() {
+            std::io::ErrorKind::NotFound => format!("there is no file {path}"),
+            other => format!("{path} cannot be read: {other}"),
+        };
+    }
     crate::failure::plain(&error.to_string())
 }
 

@@ -24,15 +24,27 @@ pub(super) fn find() -> Option<Running> {
     (dir.join("running.json").exists() && kubeconfig.exists()).then_some(Running { kubeconfig })
 }
 
+/// The failure when its kubeconfig cannot be read.
+pub(super) fn in_between() -> Failure {
+    Failure::new(
+        "cannot reach the platform on this machine",
+        "it is just starting or stopping: what it says of itself cannot be read",
+    )
+    .other("compute-local status", "see how it is")
+}
+
+/// The failure when it has no such project.
+pub(super) fn no_such_project(project: &str, projects: &[String]) -> Failure {
+    Failure::usage(
+        format!("cannot work in project {project}"),
+        "the platform on this machine has no such project",
+    )
+    .advice(format!("use one of: {}", projects.join(", ")))
+}
+
 /// The way into a project of it.
 pub(super) async fn connect(wish: &Wish, running: &Running) -> Result<Connection> {
-    let config = Kubeconfig::read_from(&running.kubeconfig).map_err(|_| {
-        Failure::new(
-            "cannot reach the platform on this machine",
-            "it is just starting or stopping: what it says of itself cannot be read",
-        )
-        .other("compute-local status", "see how it is")
-    })?;
+    let config = Kubeconfig::read_from(&running.kubeconfig).map_err(|_| in_between())?;
     let projects: Vec<String> = config
         .contexts
         .iter()
@@ -42,11 +54,7 @@ pub(super) async fn connect(wish: &Wish, running: &Running) -> Result<Connection
     if let Some(project) = &wish.project
         && !projects.contains(project)
     {
-        return Err(Failure::usage(
-            format!("cannot work in project {project}"),
-            "the platform on this machine has no such project",
-        )
-        .advice(format!("use one of: {}", projects.join(", "))));
+        return Err(no_such_project(project, &projects));
     }
     kubeconfig::of(wish, config).await
 }

@@ -71,13 +71,16 @@ pub(crate) fn is_plugin() -> bool {
 
 /// Finds the way into the project.
 pub(crate) async fn connect(wish: &Wish) -> Result<Connection> {
-    if wish.kubeconfig.is_some() || wish.context.is_some() {
+    let is_given = std::env::var_os("KUBECONFIG").is_some_and(|value| !value.is_empty());
+    // A context may also be one of the platform that runs here.
+    let has_contexts = is_given || kubeconfig::default_exists() || local::find().is_none();
+    if wish.kubeconfig.is_some() || (wish.context.is_some() && has_contexts) {
         return kubeconfig::connect(wish, wish.kubeconfig.as_deref()).await;
     }
     if let Some(environment) = plugin::Environment::read() {
         return plugin::connect(wish, environment);
     }
-    if std::env::var_os("KUBECONFIG").is_some_and(|value| !value.is_empty()) {
+    if is_given {
         return kubeconfig::connect(wish, None).await;
     }
     if let Some(running) = local::find() {
@@ -96,6 +99,24 @@ pub(crate) fn nowhere() -> Failure {
     )
     .other("datumctl login", "sign in; then use `datumctl compute`")
     .other("compute-local up", "run a platform of your own on this machine")
+}
+
+/// Failures that need a machine like that.
+#[cfg(test)]
+pub(crate) fn errors_for_tests() -> Vec<(&'static str, Failure)> {
+    vec![
+        ("nowhere", nowhere()),
+        ("context-unusable", kubeconfig::unusable("work", "its cluster is not in the file".to_owned())),
+        ("no-project-name", kubeconfig::no_name("a b")),
+        ("bad-address", plugin::bad_address()),
+        ("no-such-project", local::no_such_project("shop", &["demo".to_owned()])),
+        ("none-selected", plugin::none_selected()),
+        ("in-between", local::in_between()),
+        ("helper-silent", helper::silent().0),
+        ("helper-cannot-run", helper::cannot_run(&std::io::ErrorKind::NotFound.into()).0),
+        ("helper-says", helper::says("session expired").0),
+        ("helper-empty", helper::gave_nothing().0),
+    ]
 }
 
 #[cfg(test)]

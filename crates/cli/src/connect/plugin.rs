@@ -42,17 +42,27 @@ impl Environment {
     }
 }
 
+/// The failure when datumctl has no project.
+pub(super) fn none_selected() -> Failure {
+    Failure::usage("cannot tell which project to work in", "datumctl has none selected")
+        .advice("select one, or name it with --project")
+        .other("datumctl ctx use", "select a project")
+}
+
+/// The failure when datumctl gives no address.
+pub(super) fn bad_address() -> Failure {
+    Failure::usage("cannot reach the service", "the address that datumctl gives is none")
+        .advice("check the host that you signed in to")
+}
+
 /// The way into the project that datumctl, or `--project`, names.
 pub(super) fn connect(wish: &Wish, environment: Environment) -> Result<Connection> {
     let Some(project) = wish.project.clone().or_else(|| environment.project.clone()) else {
-        return Err(Failure::usage("cannot tell which project to work in", "datumctl has none selected")
-            .other("datumctl ctx use", "select a project")
-            .advice("or name one with --project"));
+        return Err(none_selected());
     };
     let address = environment.address(&project);
     let Ok(uri) = address.parse() else {
-        return Err(Failure::usage("cannot reach the service", "the address that datumctl gives is none")
-            .advice("check the host that you signed in to"));
+        return Err(bad_address());
     };
     let config = kube::Config::new(uri);
     let namespace = wish.namespace.clone().unwrap_or_else(|| "default".to_owned());

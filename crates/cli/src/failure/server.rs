@@ -68,9 +68,7 @@ fn invalid(what: String, status: &Status) -> Failure {
         })
         .collect();
     let why = if why.is_empty() { vec![plain(&status.message)] } else { why };
-    Failure::new(what, "")
-        .because(why)
-        .advice("mend that and run the command again; nothing was written")
+    Failure::new(what, "").because(why).advice("mend that and run the command again; nothing was written")
 }
 
 fn from_transport(what: String, error: &kube::Error) -> Failure {

@@ -29,6 +29,19 @@ pub(crate) struct Trouble {
     pub(crate) is_certain: bool,
 }
 
+/// What a city waits for that passes by itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Wait {
+    /// In one word; for decisions, not for people.
+    #[serde(skip)]
+    pub(crate) reason: String,
+    /// In a few words.
+    pub(crate) what: String,
+    /// In the platform's own sentence.
+    pub(crate) message: String,
+}
+
 /// How far a city is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -87,6 +100,9 @@ pub(crate) struct CityView {
     /// What is in the way.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) trouble: Option<Trouble>,
+    /// What it waits for, if nothing is in the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) waits: Option<Wait>,
 }
 
 impl CityView {
@@ -99,7 +115,10 @@ impl CityView {
             (None, Phase::Paused) => "Paused".to_owned(),
             (None, Phase::Waiting) => "Waiting".to_owned(),
             (None, Phase::Updating) if self.ready > 0 => "Updating".to_owned(),
-            (None, Phase::Updating) => "Starting".to_owned(),
+            (None, Phase::Updating) => match &self.waits {
+                Some(wait) => format!("Pending ({})", wait.what),
+                None => "Starting".to_owned(),
+            },
             (None, _) if self.desired == 0 => "Scaled to zero".to_owned(),
             (None, _) => "Available".to_owned(),
         }
@@ -145,7 +164,7 @@ pub(crate) fn views(
     });
     views.extend(leaving.map(|deployment| {
         let view = deployed(deployment, &[], workload);
-        CityView { phase: Phase::Leaving, trouble: None, desired: 0, updated: 0, ..view }
+        CityView { phase: Phase::Leaving, trouble: None, waits: None, desired: 0, updated: 0, ..view }
     }));
     views
 }
@@ -167,11 +186,34 @@ fn deployed(deployment: &WorkloadDeployment, instances: &[Instance], workload: &
         max: spec.scale_settings.max_replicas,
         phase: Phase::Done,
         trouble: None,
+        waits: None,
     };
     let taken_up = is_current && workload_is_taken_up(workload);
     view.trouble = trouble(deployment, instances, taken_up);
     view.phase = phase(&view, taken_up, workload.spec.paused == Some(true));
+    view.waits = waits(deployment).filter(|_| view.phase == Phase::Updating);
     view
+}
+
+/// What a deployment says that it waits for; that instances are being made is nothing to wait for.
+fn waits(deployment: &WorkloadDeployment) -> Option<Wait> {
+    let conditions = deployment.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let said = c::find(conditions, c::AVAILABLE).filter(|said| Status::of(said) != Status::True)?;
+    let is_telling = matches!(
+        said.reason.as_str(),
+        c::NETWORK_PROVISIONING | c::REFERENCED_DATA_NOT_READY | c::QUOTA_NOT_GRANTED
+    );
+    // What only passes is the platform's to do.
+    let reason = match said.reason.as_str() {
+        c::REFERENCED_DATA_NOT_READY => c::AWAITING_PROPAGATION,
+        c::QUOTA_NOT_GRANTED => c::PENDING_QUOTA,
+        other => other,
+    };
+    is_telling.then(|| Wait {
+        reason: reason.to_owned(),
+        what: words::of(reason).short,
+        message: said.message.clone(),
+    })
 }
 
 /// Whether the deployments of a workload are what its present spec asks for.
@@ -288,5 +330,6 @@ fn missing(workload: &Workload, placement: &str, city: &str) -> CityView {
         max: settings.max_replicas,
         phase: if trouble.is_some() { Phase::Blocked } else { Phase::Waiting },
         trouble,
+        waits: None,
     }
 }

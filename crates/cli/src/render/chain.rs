@@ -7,7 +7,9 @@ use super::{Look, Tone};
 use crate::failure::Step;
 use crate::invocation::Invocation;
 use crate::model::chain::Chain;
-use crate::words::time;
+use crate::model::city::Wait;
+use crate::model::workload::WorkloadView;
+use crate::words::{self, time};
 
 /// The chain, from the workload down to the cause.
 pub(crate) fn render(
@@ -37,7 +39,7 @@ pub(crate) fn render(
         }
     }
     match &chain.cause {
-        None => text.push_str("\nNothing is in the way.\n"),
+        None => text.push_str(&waits(&chain.workload, look)),
         Some(cause) => {
             text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "The cause")));
             text.push_str(&wrap(&format!("{}: {}", cause.place, cause.what), "  ", look));
@@ -48,6 +50,31 @@ pub(crate) fn render(
     if !next.is_empty() {
         text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "Next steps")));
         text.push_str(&steps(next, invocation, "  ", look));
+    }
+    text
+}
+
+/// What it waits for that passes by itself, if it is not done.
+fn waits(view: &WorkloadView, look: Look) -> String {
+    if view.is_done() {
+        return "\nNothing is in the way.\n".to_owned();
+    }
+    let mut found: Vec<(&Wait, Vec<String>)> = Vec::new();
+    for (city, wait) in view.cities.iter().filter_map(|city| Some((city, city.waits.as_ref()?))) {
+        match found.iter_mut().find(|(known, _)| *known == wait) {
+            Some((_, cities)) => cities.push(city.city.clone()),
+            None => found.push((wait, vec![city.city.clone()])),
+        }
+    }
+    if found.is_empty() {
+        return "\nNothing is in the way; it is on its way.\n".to_owned();
+    }
+    let mut text = format!("\n{}\n", look.paint(Tone::Strong, "What it waits for"));
+    for (wait, cities) in found {
+        let meaning = words::of(&wait.reason);
+        text.push_str(&wrap(&format!("{} in {}", wait.what, words::list(&cities)), "  ", look));
+        text.push_str(&wrap(&wait.message, "    ", look));
+        text.push_str(&wrap(&format!("{}. {}", meaning.mover.say(), meaning.advice), "    ", look));
     }
     text
 }

@@ -9,6 +9,9 @@ use crate::words::{self, time};
 /// More instances than this are shown as numbers only.
 const MARKS: i64 = 10;
 
+/// After so many seconds it is said what a city waits for; what passes sooner is not worth a line.
+pub(crate) const SLOW: i64 = 5;
+
 /// The rows of a rollout: one for each placement and city, and under it what is in the way.
 pub(crate) fn rows(view: &WorkloadView, seconds: i64, look: Look) -> Vec<String> {
     let label = |city: &CityView| match view.has_placements() {
@@ -53,6 +56,10 @@ pub(crate) fn row(label: &str, widest: usize, city: &CityView, seconds: i64, loo
         let message = if trouble.message.is_empty() { meaning.advice } else { &trouble.message };
         let text = wrap(&format!("{head}: {message}"), "      ", look);
         lines.extend(text.lines().map(|line| look.paint(Tone::Warn, line)));
+    } else if let Some(wait) = city.waits.as_ref().filter(|_| seconds >= SLOW) {
+        let text =
+            wrap(&format!("{}: {}", super::workloads::capital(&wait.what), wait.message), "      ", look);
+        lines.extend(text.lines().map(|line| look.paint(Tone::Dim, line)));
     }
     lines
 }

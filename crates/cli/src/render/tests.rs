@@ -6,6 +6,7 @@
 mod errors;
 mod lint;
 mod lists;
+mod matrix;
 mod rollouts;
 mod status;
 

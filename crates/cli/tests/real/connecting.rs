@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::support::{Local, Ran, bare, ended};
+use crate::support::{Local, PATIENT, Ran, bare, ended};
 use compute_api::milo::ServiceEntitlement;
 use compute_local::Settings;
 use kube::Api;
@@ -28,7 +28,7 @@ fn helper(dir: &Path, tokens: &[&str]) -> PathBuf {
 async fn as_plugin(local: &Local, helper: &Path, line: &str) -> Ran {
     let mut command = bare(local.dir.path());
     command
-        .env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", "60s")
+        .env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", PATIENT)
         .env("DATUM_API_HOST", &local.url)
         .env("DATUM_PROJECT", "demo")
         .env("DATUM_SESSION", "s1")
@@ -81,7 +81,7 @@ async fn the_platform_on_this_machine_needs_no_configuration() {
     local.be_found();
     let run = async |line: &str| {
         let mut command = bare(local.dir.path());
-        command.env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", "60s").args(line.split_whitespace());
+        command.env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", PATIENT).args(line.split_whitespace());
         ended(command).await
     };
     run("cities").await.ends(0).shows("DFW");
@@ -91,6 +91,21 @@ async fn the_platform_on_this_machine_needs_no_configuration() {
     run(&format!("cities --kubeconfig {}", path.display())).await.ends(0);
     run(&format!("cities --kubeconfig {} --context x", path.display())).await.ends(2).says("project-demo");
     run("cities --kubeconfig none.yaml").await.ends(2).says("kubeconfig");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plain_kubeconfig_is_enough() {
+    let local = Local::start().await;
+    // As for any API server: no project is in the address, no namespace is in the context, and names mean nothing.
+    let text = std::fs::read_to_string(local.kubeconfig("ann")).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&text).unwrap();
+    config["clusters"][0]["cluster"]["server"] = format!("{}/planes/project-demo", local.url).into();
+    config["contexts"][0]["name"] = "kind-somewhere".into();
+    config["contexts"][0]["context"].as_object_mut().unwrap().remove("namespace");
+    config["current-context"] = "kind-somewhere".into();
+    let path = local.dir.path().join("plain.yaml");
+    std::fs::write(&path, config.to_string()).unwrap();
+    tokio::task::spawn_blocking(move || crate::plane_story::tell(&path, "DFW")).await.unwrap();
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Local, Ran, bare, ended};
+use crate::support::{Local, PATIENT, Ran, bare, ended};
 
 const PROGRAM: &str = "datumctl-compute";
 /// What a page calls the program.
@@ -34,7 +34,7 @@ async fn shell(local: &Local, line: &str) -> Ran {
         .args(["-c", line])
         .env("PATH", path)
         .env("KUBECONFIG", local.kubeconfig("ann"))
-        .env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", "60s")
+        .env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", PATIENT)
         .current_dir(local.dir.path())
         .stdin(std::process::Stdio::null())
         .stdout(std::process::Stdio::piped())

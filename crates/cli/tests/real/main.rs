@@ -2,10 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod at_once;
 mod connecting;
 mod examples;
+mod outputs;
 mod screens;
 mod story;
 mod support;
 mod terminal;
 mod tour;
+
+#[path = "../plane/story.rs"]
+mod plane_story;

@@ -5,17 +5,22 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use base64::Engine as _;
+use compute_api::quota::{AllowanceAmount, AllowanceBucket, RESOURCE_INSTANCES, ResourceGrant};
 use compute_apiserver::{Access, ApiServer, Authority, Identity, Options, Tls};
 use compute_local::{Platform, Settings, planes, workers};
 use compute_runtime::Runtime;
 use compute_runtime::tasks::Tasks;
+use kube::Api;
+use kube::api::{ListParams, PostParams};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
-/// How long a command may take.
-pub const DEADLINE: Duration = Duration::from_secs(120);
+/// How long a command may take, on a machine that has much else to do.
+pub const DEADLINE: Duration = Duration::from_secs(600);
+/// How long a server may take to answer on such a machine.
+pub const PATIENT: &str = "300s";
 
 /// How often it is looked for what is waited for.
 pub const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -131,6 +136,29 @@ impl Local {
         self.platform.client(&planes::project("demo").unwrap())
     }
 
+    /// Lets the project have so many instances.
+    pub async fn limit(&self, count: i64) {
+        let grants: Api<ResourceGrant> = Api::namespaced(self.client(), compute_platform::quota::NAMESPACE);
+        for mut grant in grants.list(&ListParams::default()).await.unwrap().items {
+            for allowance in &mut grant.spec.allowances {
+                if allowance.resource_type == RESOURCE_INSTANCES {
+                    allowance.buckets = vec![AllowanceAmount { amount: count }];
+                }
+            }
+            let name = grant.metadata.name.clone().unwrap();
+            grants.replace(&name, &PostParams::default(), &grant).await.unwrap();
+        }
+        let deadline = tokio::time::Instant::now() + DEADLINE;
+        let buckets: Api<AllowanceBucket> = Api::all(self.client());
+        while !buckets.list(&ListParams::default()).await.unwrap().items.iter().any(|bucket| {
+            bucket.spec.resource_type == RESOURCE_INSTANCES
+                && bucket.status.as_ref().is_some_and(|status| status.limit == count)
+        }) {
+            assert!(tokio::time::Instant::now() < deadline, "the limit is not taken up");
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
     /// Runs a command as ann.
     pub async fn run(&self, line: &str) -> Ran {
         self.run_as("ann", line).await
@@ -140,7 +168,9 @@ impl Local {
     pub async fn run_as(&self, person: &str, line: &str) -> Ran {
         let mut command = bare(self.dir.path());
         // A machine that is busy with many tests answers late.
-        command.env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", "60s");
+        command.env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", PATIENT);
+        // Before the test gives up, the program says how far it is.
+        command.env("DATUMCTL_COMPUTE_TIMEOUT", "500s");
         command.env("KUBECONFIG", self.kubeconfig(person)).args(line.split_whitespace());
         ended(command).await
     }

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{DEADLINE, LOOK_EVERY, Local};
+use crate::support::{DEADLINE, LOOK_EVERY, Local, PATIENT};
 
 /// The shell's settings: a plain prompt, and exit codes that are not zero.
 const SHELL: &str = "PS1='$ '
@@ -28,7 +28,7 @@ impl Terminal {
         let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
         let shell = format!(
             "exec env -i HOME='{home}' PATH='{path}' TERM=xterm-256color LC_ALL=C.UTF-8 \
-             DATUMCTL_COMPUTE_REQUEST_TIMEOUT=60s bash --noprofile --rcfile '{home}/shell' -i",
+             DATUMCTL_COMPUTE_REQUEST_TIMEOUT={PATIENT} bash --noprofile --rcfile '{home}/shell' -i",
             home = home.display()
         );
         let terminal = Self { socket: home.join("tmux").display().to_string() };
@@ -59,6 +59,13 @@ impl Terminal {
             self.tmux(&["send-keys", "-l", answer]);
             self.tmux(&["send-keys", "Enter"]);
         }
+    }
+
+    /// Answers what is asked; what the terminal shows when the command has ended.
+    pub async fn answer(&self, answer: &str) -> String {
+        self.tmux(&["send-keys", "-l", answer]);
+        self.tmux(&["send-keys", "Enter"]);
+        self.until("the end", is_prompt).await
     }
 
     /// Types a command on an empty terminal.

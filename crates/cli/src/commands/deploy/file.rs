@@ -67,8 +67,7 @@ pub(super) async fn run(session: &Session, options: &Options, path: &str) -> Res
             .next(format!("deploy -f {path} -y"), "deploy it without being asked"));
         }
         if !ask::confirm("Deploy that?", true)? {
-            return Err(Failure::new(format!("{path} is not deployed"), "you said no; nothing was written")
-                .next(format!("deploy -f {path}"), "see it again"));
+            return Err(said_no(path));
         }
     }
     // What workloads name comes before them.
@@ -87,6 +86,12 @@ pub(super) async fn run(session: &Session, options: &Options, path: &str) -> Res
         after(session, &name, &options.following).await?;
     }
     Ok(())
+}
+
+/// The failure when it is not meant.
+pub(crate) fn said_no(path: &str) -> Failure {
+    Failure::new(format!("{path} is not deployed"), "you said no; nothing was written")
+        .next(format!("deploy -f {path}"), "see it again")
 }
 
 fn change_of(one: &Planned) -> Change<'_> {

@@ -90,7 +90,8 @@ impl Flags {
         let bindings = fetch::bindings(session).await.unwrap_or_default();
         let offered = compute_core::location::Offered::of(&bindings);
         let cities: Vec<&str> = offered.cities().collect();
-        let failure = failure.advice(format!("the cities of this project are: {}", cities.join(", ")));
+        let failure =
+            failure.advice(format!("choose among the cities of this project: {}", cities.join(", ")));
         match (&self.image, cities.first()) {
             (Some(image), Some(city)) => {
                 let image = crate::invocation::quoted(image);
@@ -129,14 +130,9 @@ impl Flags {
         let container = match containers.map(Vec::as_mut_slice) {
             Some([container]) => container,
             Some([_, _, ..]) => {
-                return Err(needs_manifest(name, "it has several containers, and options are about one"));
+                return Err(several_containers(name));
             }
-            _ => {
-                return Err(needs_manifest(
-                    name,
-                    "it is a virtual machine, and options are about containers",
-                ));
-            }
+            _ => return Err(virtual_machine(name)),
         };
         if let Some(image) = &self.image {
             container["image"] = Value::from(image.as_str());
@@ -173,10 +169,7 @@ impl Flags {
         }
         let placement = match placements.as_array_mut().map(Vec::as_mut_slice) {
             Some([placement]) => placement,
-            _ => {
-                return Err(needs_manifest(name, "it has several placements, and options are about one")
-                    .next(format!("scale {name} --help"), "see how to scale one placement"));
-            }
+            _ => return Err(several_placements(name)),
         };
         if !self.city.is_empty() {
             let held: Vec<String> = placement["cityCodes"]
@@ -214,6 +207,22 @@ fn fresh(network: &str) -> Value {
         } },
         "placements": [{ "name": PLACEMENT, "cityCodes": [], "scaleSettings": { "minReplicas": 1 } }],
     })
+}
+
+/// The failure when options would not say which container.
+pub(super) fn several_containers(name: &str) -> Failure {
+    needs_manifest(name, "it has several containers, and options are about one")
+}
+
+/// The failure when there is no container.
+pub(super) fn virtual_machine(name: &str) -> Failure {
+    needs_manifest(name, "it is a virtual machine, and options are about containers")
+}
+
+/// The failure when options would not say which placement.
+pub(super) fn several_placements(name: &str) -> Failure {
+    needs_manifest(name, "it has several placements, and options are about one")
+        .next(format!("scale {name} --help"), "see how to scale one placement")
 }
 
 fn needs_manifest(name: &str, why: &str) -> Failure {
@@ -329,10 +338,13 @@ mod tests {
 
     #[test]
     fn refusals_name_options() {
-        let failure = in_options(Failure::new(
-            "x",
-            "spec.placements[0].cityCodes[1]: Unsupported value: \"ATL\": city ATL is not offered",
-        ).advice("a"));
+        let failure = in_options(
+            Failure::new(
+                "x",
+                "spec.placements[0].cityCodes[1]: Unsupported value: \"ATL\": city ATL is not offered",
+            )
+            .advice("a"),
+        );
         assert_eq!(failure.why, ["--city: city ATL is not offered"]);
         let failure = in_options(Failure::new(
             "x",

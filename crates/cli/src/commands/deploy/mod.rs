@@ -16,7 +16,7 @@ use super::rollout::Following;
 use super::{ask, is_for_people, print};
 use crate::args::Output;
 use crate::change::{self, Change, Meanwhile, Wanted, Written};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::fetch::{self, Found};
 use crate::model::instance;
 use crate::model::plan::{self, Known, Plan};
@@ -231,11 +231,25 @@ async fn offer_file(session: &Session, name: &str) -> Result<()> {
             session.say(&format!("Saved. Change it and deploy it with:\n  {command}\n"));
             Ok(())
         }
-        Err(error) => Err(Failure::new(
-            "cannot save workload.yaml",
-            format!("the file cannot be written: {}", error.kind()),
-        )
-        .exit(Exit::Failed)
-        .next(format!("workloads describe {name} -o yaml"), "print it instead")),
+        Err(error) => Err(not_saved(name, &error)),
     }
+}
+
+/// The failure when the file cannot be written.
+fn not_saved(name: &str, error: &std::io::Error) -> Failure {
+    Failure::new("cannot save workload.yaml", format!("the file cannot be written: {}", error.kind()))
+        .next(format!("workloads describe {name} -o yaml"), "print it instead")
+}
+
+/// Failures that need a person at a terminal.
+#[cfg(test)]
+pub(crate) fn errors_for_tests() -> Vec<(&'static str, Failure)> {
+    vec![
+        ("said-no", file::said_no("workload.yaml")),
+        ("no-city", questions::no_city()),
+        ("not-saved", not_saved("web", &std::io::ErrorKind::PermissionDenied.into())),
+        ("several-containers", flags::several_containers("web")),
+        ("virtual-machine", flags::virtual_machine("web")),
+        ("several-placements", flags::several_placements("web")),
+    ]
 }

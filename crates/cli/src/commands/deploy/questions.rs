@@ -16,8 +16,7 @@ pub(super) async fn ask(session: &Session, given: &Flags) -> Result<(String, Fla
     let bindings = fetch::bindings(session).await?;
     let cities: Vec<String> = Offered::of(&bindings).cities().map(str::to_owned).collect();
     if cities.is_empty() {
-        return Err(Failure::new("cannot deploy", "no city is offered to this project yet")
-            .next("cities", "see the cities"));
+        return Err(no_city());
     }
     let mut flags = given.clone();
     let name = Text::new("Name of the workload:")
@@ -76,6 +75,11 @@ pub(super) async fn ask(session: &Session, given: &Flags) -> Result<(String, Fla
         }
     }
     Ok((name, flags))
+}
+
+/// The failure when there is nowhere to deploy to.
+pub(crate) fn no_city() -> Failure {
+    Failure::new("cannot deploy", "no city is offered to this project yet").next("cities", "see the cities")
 }
 
 /// Whether a text can be a workload's name.

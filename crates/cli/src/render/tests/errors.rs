@@ -14,7 +14,8 @@ use crate::session::not_requested;
 fn shot(name: &str, failure: &Failure) {
     assert!(!failure.what.is_empty(), "{name} says nothing");
     shots(&format!("error.{name}"), |look| {
-        render::failure::render(failure, Some("project demo"), &invocation(), look)
+        let place = if name.starts_with("usage-") { "on the command line" } else { "project demo" };
+        render::failure::render(failure, Some(place), &invocation(), look)
     });
 }
 
@@ -33,6 +34,24 @@ fn answers_of_a_server() {
         ),
     );
     shot("conflict", &status(409, "conflict"));
+    let unreadable = serde_json::from_str::<i32>("x").unwrap_err();
+    shot("not-ours", &from_kube("cannot read the workloads", &kube::Error::SerdeError(unreadable)));
+    shot("gone", &status(410, "the version that was asked for is too old"));
+    let invalid: Status = serde_json::from_value(serde_json::json!({
+        "code": 422, "message": "invalid", "reason": "Invalid",
+        "details": { "causes": [{ "reason": "x", "field": "spec.placements[0].cityCodes[1]", "message": "Unsupported value: \"ATL\": city ATL is not offered" }] },
+    }))
+    .unwrap();
+    shot("invalid", &from_kube("cannot deploy web", &kube::Error::Api(Box::new(invalid))));
+    for (name, said) in [
+        ("certificate", "invalid peer certificate: UnknownIssuer"),
+        ("no-such-host", "dns error: failed to lookup address information"),
+        ("too-slow", "deadline has elapsed"),
+        ("unreachable", "network is unreachable"),
+    ] {
+        let error = kube::Error::Service(Box::new(std::io::Error::other(said)));
+        shot(name, &from_kube("cannot read the workloads", &error));
+    }
     shot("busy", &status(429, "too many requests"));
     shot("broken", &status(500, "see https://example.com/x?token=secret"));
     let silent = |is_write| {
@@ -48,6 +67,7 @@ fn answers_of_a_server() {
 fn names_and_usage() {
     shot("not-found", &fetch::not_found("wbe", "cannot show the status of wbe", &["web".to_owned()]));
     shot("not-found-at-all", &fetch::not_found("shop", "cannot scale shop", &["x".to_owned()]));
+    shot("unreadable", &fetch::unreadable("web"));
     shot("not-enabled", &not_requested());
     for (name, failure) in errors_for_tests() {
         shot(name, &failure);

@@ -14,6 +14,7 @@ fn workloads() {
         vec![workload::view(&workload, &deployments, &instances)]
     };
     shots("workloads.healthy", |look| render::workloads::list(&views(&healthy()), false, now(), look));
+    shots("workloads.degraded", |look| render::workloads::list(&views(&degraded()), false, now(), look));
     shots("workloads.down", |look| render::workloads::list(&views(&down()), false, now(), look));
     shots("workloads.wide", |look| render::workloads::list(&views(&degraded()), true, now(), look));
     shots("workloads.none", |_| render::workloads::none("project demo", &invocation()));
@@ -36,6 +37,7 @@ fn cities_and_types() {
     };
     shots("cities.healthy", |look| render::cities::list(&views(true), false, look));
     shots("cities.degraded", |look| render::cities::list(&views(false), false, look));
+    shots("cities.wide", |look| render::cities::list(&views(false), true, look));
     shots("cities.none", |_| render::cities::none("project demo", &invocation()));
     shots("instance-types", render::cities::types);
 }

@@ -19,6 +19,10 @@ fn rollouts() {
     let updating = || vec![City::well("DFW"), City { updated: 1, ready: 1, ..City::well("IAD") }];
     shots("rollout.done", |look| rows(&healthy(), GOOD, look));
     shots("rollout.updating", |look| rows(&updating(), GOOD, look));
+    shots("rollout.waiting", |look| {
+        let says = ("False", c::NETWORK_PROVISIONING, "The networks of the city are being set up");
+        rows(&[City::well("DFW"), City { ready: 0, updated: 0, says, ..City::well("IAD") }], GOOD, look)
+    });
     shots("rollout.blocked", |look| rows(&degraded(), BAD, look));
     shots("rollout.placements", |look| {
         let edge = City { placement: "edge", desired: 12, ready: 4, updated: 4, ..City::well("LHR") };

@@ -54,12 +54,12 @@ fn status_of_a_workload() {
 
 #[test]
 fn a_workload_described() {
-    let (stored, deployments, instances) = web(&degraded(), BAD);
-    shots("describe.workload", |look| {
+    let describe = |cities: &[City], image, is_wide, look: Look| {
+        let (stored, deployments, instances) = web(cities, image);
         let view = workload::view(&stored, &deployments, &instances);
         let head = render::workloads::status(&view, None, &[], &invocation(), now(), look);
         let inner = Look { width: look.width.map(|columns| columns - 2), ..look };
-        let list = render::instances::list(&instance::views(&instances), false, now(), inner);
+        let list = render::instances::list(&instance::views(&instances), is_wide, now(), inner);
         let conditions: Vec<_> = stored
             .status
             .iter()
@@ -67,7 +67,10 @@ fn a_workload_described() {
             .map(|one| ("workload".to_owned(), one.clone()))
             .collect();
         render::workloads::describe(&head, &list, &conditions, look)
-    });
+    };
+    shots("describe.workload", |look| describe(&degraded(), BAD, false, look));
+    shots("describe.workload.healthy", |look| describe(&healthy(), GOOD, false, look));
+    shots("describe.workload.wide", |look| describe(&degraded(), BAD, true, look));
 }
 
 #[test]
@@ -94,5 +97,15 @@ fn how_it_comes_to_that() {
     shots("explain.healthy", |look| explain(&healthy(), GOOD, look));
     shots("explain.degraded", |look| explain(&degraded(), BAD, look));
     shots("explain.quota", |look| explain(&starved(), GOOD, look));
+    let waiting = || {
+        let says = (
+            "False",
+            c::REFERENCED_DATA_NOT_READY,
+            "It is being worked out which configs and secrets are needed",
+        );
+        vec![City { ready: 0, updated: 0, says, ..City::well("DFW") }]
+    };
+    shots("explain.waiting", |look| explain(&waiting(), GOOD, look));
+    shots("status.waiting", |look| status(&waiting(), GOOD, |_| {}, look));
     shots("explain.down", |look| explain(&down(), BAD, look));
 }
