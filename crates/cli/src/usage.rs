@@ -1,7 +1,9 @@
 //! What is wrong with a command line, in the form of every other error; and help that calls the program as it was called.
 
+use clap::CommandFactory as _;
 use clap::error::ErrorKind;
 
+use crate::args::Cli;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::io::Io;
@@ -19,7 +21,8 @@ pub(crate) fn say(error: &clap::Error, invocation: &Invocation, io: Io) {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if !is_help {
-        let failure = failure(&error.to_string());
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let failure = failure(&error.to_string(), words.iter().map(String::as_str));
         io.say(&render::failure::render(&failure, Some(PLACE), invocation, io.err));
         return;
     }
@@ -30,8 +33,20 @@ pub(crate) fn say(error: &clap::Error, invocation: &Invocation, io: Io) {
     if error.use_stderr() { io.say(&text) } else { io.print(&text) }
 }
 
-/// An error in clap's own words: the sentence, tips, and usage are paragraphs of it.
-fn failure(text: &str) -> Failure {
+/// The command that a line is about, as far as it can be told.
+fn command_of<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut command = Cli::command();
+    let mut names = Vec::new();
+    for word in words {
+        let Some(found) = command.find_subcommand(word).cloned() else { continue };
+        names.push(found.get_name().to_owned());
+        command = found;
+    }
+    names
+}
+
+/// An error in clap's own words: the sentence and tips are paragraphs of it.
+fn failure<'a>(text: &str, words: impl Iterator<Item = &'a str>) -> Failure {
     let paragraphs: Vec<&str> = text.split("\n\n").map(str::trim).collect();
     let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let why = paragraphs.first().map(|first| joined(first.trim_start_matches("error: "))).unwrap_or_default();
@@ -41,16 +56,9 @@ fn failure(text: &str) -> Failure {
         .filter_map(|line| line.trim().strip_prefix("tip: "))
         .map(joined)
         .collect();
-    let usage = paragraphs.iter().find_map(|paragraph| paragraph.strip_prefix("Usage: "));
-    // The names of the command, without those of the program.
-    let names: Vec<&str> = usage
-        .into_iter()
-        .flat_map(str::split_whitespace)
-        .skip(1)
-        .take_while(|word| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'))
-        .take_while(|word| !word.starts_with('-'))
-        .collect();
-    let help = [names.join(" "), "--help".to_owned()].join(" ").trim().to_owned();
+    let mut help = command_of(words);
+    help.push("--help".to_owned());
+    let help = help.join(" ");
     let failure = Failure::usage("cannot read the command", why).next(help, "see how it is used");
     match tips.is_empty() {
         true => failure,
@@ -63,8 +71,8 @@ fn failure(text: &str) -> Failure {
 pub(crate) fn of_line(line: &str) -> Failure {
     use clap::Parser as _;
     let words = std::iter::once("datumctl-compute").chain(line.split_whitespace());
-    let error = crate::args::Cli::try_parse_from(words).err();
-    failure(&error.map(|error| error.to_string()).unwrap_or_default())
+    let error = Cli::try_parse_from(words).err();
+    failure(&error.map(|error| error.to_string()).unwrap_or_default(), line.split_whitespace())
 }
 
 #[cfg(test)]
@@ -78,6 +86,7 @@ mod tests {
         assert_eq!(failure.next[0].command, "scale --help");
         let failure = of_line("rollout histroy web");
         assert_eq!(failure.next[0].command, "rollout --help");
+        assert_eq!(of_line("deploy web --env X").next[0].command, "deploy --help");
         let failure = of_line("deply");
         assert_eq!(failure.why, ["unrecognized subcommand 'deply'"]);
         assert!(failure.advice.unwrap().contains("'deploy'"));

@@ -88,9 +88,14 @@ impl History {
         data
     }
 
-    /// Puts revisions in.
+    /// Puts revisions in. What was only found never takes the place of what its own writer has written down meanwhile.
     pub fn add(&mut self, revisions: impl IntoIterator<Item = Revision>) {
-        self.0.extend(revisions.into_iter().map(|revision| (revision.number, revision)));
+        for revision in revisions {
+            let is_written = self.0.get(&revision.number).is_some_and(|known| known.action.is_some());
+            if revision.action.is_some() || !is_written {
+                self.0.insert(revision.number, revision);
+            }
+        }
         while self.0.len() > KEPT {
             self.0.pop_first();
         }

@@ -151,6 +151,7 @@ pub(crate) fn errors_for_tests() -> Vec<(&'static str, Failure)> {
     ];
     let patience = follow::Patience { timeout: std::time::Duration::from_secs(90) };
     let more = [
+        ("unnamed", rollout::unnamed()),
         ("another-name", destroy::another_name("web")),
         ("not-gone", destroy::not_gone("web", &patience, "2 instances left to stop")),
         ("not-done", follow::timed_out("web", &patience, None)),

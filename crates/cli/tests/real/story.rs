@@ -24,8 +24,10 @@ async fn deploy_break_explain_heal_undo_destroy() {
         .await
         .ends(0)
         .shows("web: Available — all 4 instances ready")
-        .shows("1, just now by ann");
+        .shows("Revision  1, ")
+        .shows("by ann");
     local.run("workloads").await.ends(0).shows("DFW 2/2  IAD 2/2");
+    local.run("rollout web").await.ends(0).shows("web: Available").shows("DFW  done");
     local.run("explain web").await.ends(0).shows("Nothing is in the way");
 
     // Nothing is replaced that serves: it is degraded, and says why.

@@ -72,8 +72,14 @@ impl Local {
         Self::with(Settings { start_delay: Duration::from_millis(50), ..Settings::default() }).await
     }
 
-    /// A platform like that.
-    pub async fn with(settings: Settings) -> Self {
+    /// A platform that takes its time to enable the service for who asks for it.
+    pub async fn start_unhurried() -> Self {
+        Self::with(Settings { entitle_after: Duration::from_secs(24 * 3600), ..Settings::default() }).await
+    }
+
+    async fn with(settings: Settings) -> Self {
+        // A project that has to wait for the service is not ready to be used, but it is there.
+        let enables = settings.entitle_after.is_zero();
         let server = ApiServer::new(Options { routes: vec![planes::project_route()], ..Options::default() });
         let platform = Platform::new(&server, Runtime::system(), settings).await.unwrap();
         let authority = Authority::generate("test").unwrap();
@@ -89,7 +95,10 @@ impl Local {
         });
         let stop = tasks.stop_token();
         tokio::spawn(tasks.run(std::future::pending(), Duration::from_secs(5)));
-        platform.make_project("demo").await.unwrap();
+        match enables {
+            true => platform.make_project("demo").await.unwrap(),
+            false => platform.make_idle_project("demo").await.unwrap(),
+        }
         let dir = tempfile::tempdir().unwrap();
         let authority = authority.certificate().to_owned();
         let local = Self { server, platform, dir, url, authority, stop };

@@ -119,3 +119,16 @@ fn a_number_that_is_none_counts_for_nothing() {
         assert_eq!(current(&workload("a", Some(odd)).0), None, "{odd}");
     }
 }
+
+#[test]
+fn what_its_writer_wrote_down_is_not_replaced_by_what_another_found() {
+    let found = Revision { by: None, action: None, ..revision(1, "a") };
+    // Whoever comes first, the writer's own word stays.
+    let mut late = history([found.clone(), revision(2, "b")]);
+    late.add([revision(1, "a")]);
+    let mut early = history([revision(1, "a")]);
+    early.add([found.clone(), revision(2, "b")]);
+    assert_eq!(late, early);
+    assert_eq!(early.get(1), Some(&revision(1, "a")));
+    assert_eq!(history([found.clone()]).get(1), Some(&found));
+}

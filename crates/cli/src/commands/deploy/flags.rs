@@ -19,7 +19,7 @@ const PLACEMENT: &str = "main";
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct Flags {
     /// The image to run
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, value_name = "IMAGE", value_parser = image)]
     pub(crate) image: Option<String>,
     /// The cities to run in, by code
     #[arg(long, value_name = "CODE,…", value_delimiter = ',', add = ArgValueCompleter::new(complete::cities))]
@@ -54,6 +54,13 @@ pub(crate) struct Port {
     number: u16,
 }
 
+fn image(text: &str) -> Result<String, String> {
+    match compute_core::image::Reference::parse(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(_) => Err("that is no image's name, such as docker.io/library/nginx:1.29".to_owned()),
+    }
+}
+
 pub(super) fn port(text: &str) -> Result<Port, String> {
     let (name, number) = match text.rsplit_once(':') {
         Some((name, number)) => (Some(name.to_owned()), number),
@@ -75,6 +82,9 @@ fn variable(text: &str) -> Result<(String, String), String> {
 impl Flags {
     /// A new workload needs an image and a city; says what there is to choose from.
     pub(crate) async fn check_new(&self, session: &Session, name: &str) -> Result<()> {
+        if !is_name(name) {
+            return Err(no_name(name));
+        }
         let what = format!("cannot deploy {name}");
         let missing = match (&self.image, self.city.is_empty()) {
             (None, true) => "--image and --city",
@@ -207,6 +217,24 @@ fn fresh(network: &str) -> Value {
         } },
         "placements": [{ "name": PLACEMENT, "cityCodes": [], "scaleSettings": { "minReplicas": 1 } }],
     })
+}
+
+/// Whether a text can be a workload's name.
+pub(super) fn is_name(text: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let all = text.bytes().all(|byte| is_letter(byte) || byte == b'-');
+    all && text.len() <= 63 && !text.is_empty() && !text.starts_with('-') && !text.ends_with('-')
+}
+
+/// The failure when a text cannot be a workload's name.
+pub(super) fn no_name(name: &str) -> Failure {
+    Failure::usage(
+        format!("cannot deploy {name}"),
+        format!(
+            "{name:?} is no name for a workload: it has up to 63 small letters, digits and hyphens inside"
+        ),
+    )
+    .advice("choose another name, such as web")
 }
 
 /// The failure when options would not say which container.

@@ -245,6 +245,7 @@ fn not_saved(name: &str, error: &std::io::Error) -> Failure {
 #[cfg(test)]
 pub(crate) fn errors_for_tests() -> Vec<(&'static str, Failure)> {
     vec![
+        ("no-name", flags::no_name("Web_1")),
         ("said-no", file::said_no("workload.yaml")),
         ("no-city", questions::no_city()),
         ("not-saved", not_saved("web", &std::io::ErrorKind::PermissionDenied.into())),

@@ -22,11 +22,9 @@ pub(super) async fn ask(session: &Session, given: &Flags) -> Result<(String, Fla
     let name = Text::new("Name of the workload:")
         .with_help_message("small letters, digits and hyphens, such as web")
         .with_validator(|text: &str| {
-            Ok(match is_name(text) {
+            Ok(match super::flags::is_name(text) {
                 true => Validation::Valid,
-                false => {
-                    Validation::Invalid("small letters, digits and hyphens; it starts with a letter".into())
-                }
+                false => Validation::Invalid("small letters, digits, and hyphens between them".into()),
             })
         })
         .prompt()
@@ -80,10 +78,4 @@ pub(super) async fn ask(session: &Session, given: &Flags) -> Result<(String, Fla
 /// The failure when there is nowhere to deploy to.
 pub(crate) fn no_city() -> Failure {
     Failure::new("cannot deploy", "no city is offered to this project yet").next("cities", "see the cities")
-}
-
-/// Whether a text can be a workload's name.
-fn is_name(text: &str) -> bool {
-    let letters = text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    letters && text.len() <= 63 && text.starts_with(|c: char| c.is_ascii_lowercase()) && !text.ends_with('-')
 }

@@ -13,7 +13,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use super::follow::Patience;
 use crate::complete;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::session::Session;
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -78,6 +78,11 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
         (Some(Verb::Restart(options)), _) => super::restart::run(session, options).await,
         (Some(Verb::Pause(which)), _) => pause::run(session, &which.name).await,
         (Some(Verb::Resume(options)), _) => pause::resume(session, options).await,
-        (None, None) => Ok(()),
+        (None, None) => Err(unnamed()),
     }
+}
+
+/// The failure when no workload is named.
+pub(crate) fn unnamed() -> Failure {
+    Failure::usage("cannot follow a rollout", "no workload is named").next("workloads", "list the workloads")
 }

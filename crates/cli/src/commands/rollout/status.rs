@@ -1,19 +1,22 @@
 //! `rollout status`.
 
-use super::Name;
+use clap_complete::engine::ArgValueCompleter;
+
 use crate::commands::follow::{self, Ended, Patience};
 use crate::commands::{is_for_people, print};
 use crate::failure::Result;
 use crate::model::workload;
 use crate::session::Session;
-use crate::{fetch, render};
+use crate::{complete, fetch, render};
 
 /// Which rollout, and whether to follow it.
 #[derive(clap::Args)]
 #[group(id = "rollout_status")]
 pub(crate) struct Options {
-    #[command(flatten)]
-    which: Name,
+    /// The workload
+    // Not flattened: what is flattened twice does not count as given.
+    #[arg(value_name = "WORKLOAD", add = ArgValueCompleter::new(complete::workloads))]
+    name: String,
     /// Follow until it is done [default on a terminal]
     #[arg(long, overrides_with = "no_watch")]
     watch: bool,
@@ -25,7 +28,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
-    let name = &options.which.name;
+    let name = &options.name;
     let what = format!("cannot show the rollout of {name}");
     let read = async {
         tokio::try_join!(

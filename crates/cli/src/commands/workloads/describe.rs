@@ -33,7 +33,10 @@ pub(crate) async fn run(session: &Session, name: &str) -> Result<()> {
                 width: session.io.out.width.map(|columns| columns.saturating_sub(2)),
                 ..session.io.out
             };
-            let list = render::instances::list(&views, is_wide, session.now, inner);
+            let list = match views.is_empty() {
+                true => "None\n".to_owned(),
+                false => render::instances::list(&views, is_wide, session.now, inner),
+            };
             let conditions = conditions(&found.workload, &deployments);
             session.io.print(&render::workloads::describe(&head, &list, &conditions, session.io.out));
         }
