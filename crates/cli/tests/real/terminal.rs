@@ -50,7 +50,9 @@ impl Terminal {
                 })
                 .await;
             let Some(at) = open.iter().position(|(question, _)| is_asked(&shown, question)) else {
-                let body = shown.split_once('\n').map_or("", |(_, body)| body);
+                // What was typed is above it; a shell that is slow to start may have left a prompt above that.
+                let body = shown.split_once(&format!("$ {line}")).map_or("", |(_, body)| body);
+                let body = body.split_once('\n').map_or("", |(_, body)| body);
                 let body: Vec<&str> = body.lines().map(str::trim_end).collect();
                 let body = &body[..body.len() - 1];
                 return body.iter().map(|line| format!("{line}\n")).collect();
@@ -75,14 +77,14 @@ impl Terminal {
         // What is cleared goes into the history, which is looked at, too.
         self.until("an empty terminal", |text| {
             self.tmux(&["clear-history"]);
-            text.trim_end() == "$"
+            text.lines().all(|line| line.trim_end() == "$")
         })
         .await;
         self.tmux(&["send-keys", "-l", line]);
         self.tmux(&["send-keys", "Enter"]);
         // The prompt of before is not taken for the one of after.
         let typed = format!("$ {line}");
-        self.until("what was typed", |text| text.starts_with(&typed)).await;
+        self.until("what was typed", |text| text.lines().any(|line| line.starts_with(&typed))).await;
     }
 
     /// Waits until the terminal shows something; what it shows then.

@@ -29,8 +29,11 @@ pub(crate) const EXAMPLES: &str = "Examples:
 pub(crate) struct Options {
     #[command(subcommand)]
     verb: Option<Verb>,
+    /// The workload whose rollout to follow
+    #[arg(value_name = "WORKLOAD", add = ArgValueCompleter::new(complete::workloads))]
+    name: Option<String>,
     #[command(flatten)]
-    status: Option<status::Options>,
+    way: status::Way,
 }
 
 #[derive(Subcommand)]
@@ -71,8 +74,9 @@ pub(crate) struct Following {
 }
 
 pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
-    match (&options.verb, &options.status) {
-        (Some(Verb::Status(options)), _) | (None, Some(options)) => status::run(session, options).await,
+    match (&options.verb, &options.name) {
+        (None, Some(name)) => status::of(session, name, &options.way).await,
+        (Some(Verb::Status(options)), _) => status::run(session, options).await,
         (Some(Verb::History(options)), _) => history::run(session, options).await,
         (Some(Verb::Undo(options)), _) => undo::run(session, options).await,
         (Some(Verb::Restart(options)), _) => super::restart::run(session, options).await,

@@ -1,22 +1,25 @@
 //! `rollout status`.
 
-use clap_complete::engine::ArgValueCompleter;
-
+use super::Name;
 use crate::commands::follow::{self, Ended, Patience};
 use crate::commands::{is_for_people, print};
 use crate::failure::Result;
 use crate::model::workload;
 use crate::session::Session;
-use crate::{complete, fetch, render};
+use crate::{fetch, render};
 
 /// Which rollout, and whether to follow it.
 #[derive(clap::Args)]
-#[group(id = "rollout_status")]
 pub(crate) struct Options {
-    /// The workload
-    // Not flattened: what is flattened twice does not count as given.
-    #[arg(value_name = "WORKLOAD", add = ArgValueCompleter::new(complete::workloads))]
-    name: String,
+    #[command(flatten)]
+    which: Name,
+    #[command(flatten)]
+    way: Way,
+}
+
+/// Whether to follow a rollout.
+#[derive(clap::Args)]
+pub(crate) struct Way {
     /// Follow until it is done [default on a terminal]
     #[arg(long, overrides_with = "no_watch")]
     watch: bool,
@@ -28,7 +31,11 @@ pub(crate) struct Options {
 }
 
 pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
-    let name = &options.name;
+    of(session, &options.which.name, &options.way).await
+}
+
+/// Shows the rollout of a workload, or follows it.
+pub(super) async fn of(session: &Session, name: &str, way: &Way) -> Result<()> {
     let what = format!("cannot show the rollout of {name}");
     let read = async {
         tokio::try_join!(
@@ -38,9 +45,9 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
         )
     };
     let (found, deployments, instances) = session.gated(read).await?;
-    let watches = options.watch || (!options.no_watch && session.io.can_redraw);
+    let watches = way.watch || (!way.no_watch && session.io.can_redraw);
     if watches && is_for_people(session.output) {
-        if follow::follow(session, name, &options.patience).await? == Ended::Done {
+        if follow::follow(session, name, &way.patience).await? == Ended::Done {
             session.tell(&format!("{name} is rolled out.\n"));
         }
         return Ok(());
