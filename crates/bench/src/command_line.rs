@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use compute_api::compute::Instance;
+use compute_api::conditions as c;
+use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Resource as _};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -27,6 +29,8 @@ discovery cached. The three take turns; the last column is what a program takes 
 
 /// How long instances may take to be there.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How much is measured.
 pub struct Extent {
@@ -96,8 +100,7 @@ async fn list(
     let client = client(&kubeconfig).await?;
     let namespace = "default";
     deploy(folder, programs, &kubeconfig, extent.instances).await?;
-    let there = Api::<Instance>::namespaced(client.clone(), namespace).list(&Default::default()).await?.items;
-    ensure!(there.len() == extent.instances, "{} instances instead of {}", there.len(), extent.instances);
+    all_there(&Api::namespaced(client.clone(), namespace), extent.instances).await?;
 
     let path = Instance::url_path(&(), Some(namespace));
     let (mut server, mut ours, mut kubectl) = (Samples::default(), Samples::default(), Samples::default());
@@ -168,6 +171,24 @@ async fn deploy(folder: &Path, programs: &Programs, kubeconfig: &Path, instances
     command.env("KUBECONFIG", kubeconfig).args(["deploy", "-y", "-f"]).arg(&manifest);
     command.args(["--request-timeout", "60s", "--timeout"]).arg(format!("{}s", PATIENCE.as_secs()));
     timed(command).await.map(drop)
+}
+
+/// Waits until the project has a picture of each instance: those may come after the counts that are followed.
+async fn all_there(api: &Api<Instance>, instances: usize) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        let there = api.list(&ListParams::default()).await?.items;
+        let ready = there.iter().filter(|one| {
+            let conditions = one.status.as_ref().map_or(&[][..], |status| &status.conditions);
+            c::is_true(conditions, c::READY)
+        });
+        let ready = ready.count();
+        if ready == instances {
+            return Ok(());
+        }
+        ensure!(began.elapsed() < PATIENCE, "{ready} instances are ready instead of {instances}");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// A workload of so many instances in two cities, made at once and without delay.

@@ -126,13 +126,14 @@ async fn on_a_narrow_terminal() {
     std::fs::write(local.dir.path().join("workload.yaml"), "").unwrap();
     let terminal = Terminal::open(&local, 60, 50).await;
     terminal.run("export NO_COLOR=1", &[]).await;
+    let code = Regex::new(r"\(exit code \d\)\n").unwrap();
     for (name, line) in SCRIPT {
         // Somebody is there, and is not asked here what to deploy; how much of a history fits depends on when it was.
         if name == "error.nothing-given" || name == "history-of-all" {
             continue;
         }
         let shown = terminal.run(&format!("datumctl-compute {line}"), &[]).await;
-        let shown = Regex::new(r"\(exit code \d\)\n").unwrap().replace(&shown, "").into_owned();
+        let shown = code.replace(&shown, "").into_owned();
         let shown = if name.starts_with("error.") { only_error(&shown) } else { shown };
         shot(name, "narrow", &shown);
     }
