@@ -12,6 +12,7 @@
 //!
 //! One stack serves many stories, one after another: [`RealStack::clear`] takes away what a story has made.
 
+pub mod audit;
 mod balancer;
 pub mod foundation;
 pub mod install;

@@ -26,6 +26,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use super::audit::{Asked, Logs, Memory};
 use super::balancer::Balancer;
 use super::foundation::{Endpoint, Foundation};
 use super::install;
@@ -63,6 +64,7 @@ pub struct RealStack {
     running: Mutex<BTreeMap<Worker, Running>>,
     _listeners: Vec<Listener>,
     _registrations: Arc<Registrations>,
+    audit: (Logs, Arc<Memory>),
 }
 
 enum Running {
@@ -80,7 +82,12 @@ impl RealStack {
         let hooks = webhooks::configurations(balancer.address, authority.certificate());
         let bare = install_all(&foundation, &hooks).await;
 
-        let server = ApiServer::new(Options { routes: vec![planes::project_route()], ..Options::default() });
+        let (logs, memory) = (Logs::of(&foundation), Arc::new(Memory::default()));
+        let server = ApiServer::new(Options {
+            routes: vec![planes::project_route()],
+            audit: Some(memory.clone()),
+            ..Options::default()
+        });
         let core = server.template(&planes::objects(Role::Core).unwrap()).await.unwrap();
         server.create_plane(planes::core(), &core).await.unwrap();
         let project: Vec<Value> = planes::objects(Role::Project).unwrap().into_iter().chain(hooks).collect();
@@ -114,6 +121,7 @@ impl RealStack {
             running: Mutex::default(),
             _listeners: Vec::new(),
             _registrations: registrations,
+            audit: (logs, memory),
         };
         stack.join().await;
         stack.prepare().await;
@@ -122,6 +130,11 @@ impl RealStack {
         }
         stack.until_cells_are_there().await;
         stack
+    }
+
+    /// What managers have asked of API servers since the start.
+    pub fn asked(&self) -> Asked {
+        self.audit.0.read(&self.audit.1)
     }
 
     /// Everybody who works here.
