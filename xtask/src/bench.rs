@@ -1,16 +1,18 @@
-//! `cargo xtask bench`: builds `crates/bench` as users run the platform (release) and runs it.
+//! `cargo xtask bench`: builds `crates/bench` as users run the platform (release) and runs it; on the real stack, if that is what is to be measured.
 
 use std::ffi::OsString;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::realstack;
+
 /// Passes everything on; its tables go straight to the terminal.
-pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo)
-        .args(["build", "--quiet", "--release", "--package", "compute-bench", "--package", "compute-local"])
-        .current_dir(crate::root())
+pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode> {
+    let on_realstack = arguments.first().is_some_and(|subject| subject == "realstack");
+    let program = if on_realstack { "compute-manager" } else { "compute-local" };
+    let built = crate::cargo()
+        .args(["build", "--quiet", "--release", "--package", "compute-bench", "--package", program])
         .status()
         .context("cannot run cargo")?;
     if !built.success() {
@@ -18,13 +20,14 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     }
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), Into::into);
-    let status = Command::new(target.join("release/compute-bench"))
-        .args(arguments)
-        .current_dir(crate::root())
-        .status()
-        .context("cannot run the benchmark")?;
-    if !status.success() {
+    let mut bench = Command::new(target.join("release/compute-bench"));
+    bench.args(arguments).current_dir(crate::root());
+    if on_realstack {
+        bench.env("COMPUTE_MANAGER", target.join("release/compute-manager"));
+        return realstack::run_program(bench);
+    }
+    if !bench.status().context("cannot run the benchmark")?.success() {
         bail!("the benchmark failed");
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

@@ -135,6 +135,16 @@ async fn down(place: &Place) -> Result<()> {
 }
 
 async fn test(place: &Place, version: Version, keep: bool, arguments: &[OsString]) -> Result<ExitCode> {
+    // First, so that the stack does not idle while tests are compiled, and does not come up for tests that are not.
+    for build in [
+        cargo(&["build", "--bins"], &[]),
+        cargo(&["test", "--test", "live", "--test", "realstack", "--no-run"], &[]),
+    ] {
+        let built = run_here(build).await?;
+        if built != ExitCode::SUCCESS {
+            return Ok(built);
+        }
+    }
     let up = up(place, version).await?;
     // From here on an interrupt ends the tests, which get it too, and never this command before it has cleared up.
     let outcome = run_tests(&up.running, arguments).await;
@@ -146,38 +156,55 @@ async fn test(place: &Place, version: Version, keep: bool, arguments: &[OsString
     outcome
 }
 
+/// Starts the stack unless it is up, runs a program on it, and takes it down.
+pub(crate) fn run_program(program: std::process::Command) -> Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let place = Place { dir: None };
+        let up = up(&place, Version { kubernetes: DEFAULT_KUBERNETES.to_owned() }).await?;
+        let outcome = run_on(&up.running, program.into()).await;
+        down(&place).await?;
+        outcome
+    })
+}
+
 /// First whether the stack itself is as it should be, unless certain tests are asked for; then what is tested on it.
 async fn run_tests(running: &Running, arguments: &[OsString]) -> Result<ExitCode> {
     if arguments.is_empty() {
-        let own = cargo_test(running, "compute-realstack", "live", &["--ignored".into()]).await?;
+        let own = run_on(running, cargo(&["test", "--test", "live"], &[])).await?;
         if own != ExitCode::SUCCESS {
             return Ok(own);
         }
     }
-    cargo_test(running, "compute-testkit", "realstack", arguments).await
+    run_on(running, cargo(&["test", "--test", "realstack"], arguments)).await
 }
 
-async fn cargo_test(
-    running: &Running,
-    package: &str,
-    target: &str,
-    arguments: &[OsString],
-) -> Result<ExitCode> {
+/// A command of cargo's. It is for the whole workspace: features are then those of every other build, and little is built twice.
+fn cargo(command: &[&str], arguments: &[OsString]) -> Command {
+    let mut cargo = Command::from(super::cargo());
+    cargo.args(command).arg("--workspace");
+    if !arguments.is_empty() {
+        cargo.arg("--").args(arguments);
+    }
+    cargo
+}
+
+/// Runs a program on the stack; its exit code.
+async fn run_on(running: &Running, mut program: Command) -> Result<ExitCode> {
+    program.env(STATE_VARIABLE, running.dir());
+    run_here(program).await
+}
+
+/// Runs a program in the project's folder; its exit code.
+async fn run_here(mut program: Command) -> Result<ExitCode> {
     let mut interrupts = Interrupts::new()?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut tests = Command::new(cargo);
-    tests.args(["test", "--package", package, "--test", target, "--"]).args(arguments);
-    let mut tests = tests
-        .current_dir(super::root())
-        .env(STATE_VARIABLE, running.dir())
-        .kill_on_drop(true)
-        .spawn()
-        .context("cannot run cargo")?;
+    let mut started =
+        program.current_dir(super::root()).kill_on_drop(true).spawn().context("cannot run a program")?;
     let status = tokio::select! {
         biased;
-        status = tests.wait() => status?,
+        status = started.wait() => status?,
         () = interrupts.next() => {
-            tests.kill().await?;
+            started.kill().await?;
             bail!("interrupted");
         }
     };

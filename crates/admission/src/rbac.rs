@@ -1,22 +1,27 @@
-//! What admission may do in a project's plane: look, and ask about access.
+//! What admission may do in a project's plane: look, and ask about access. Each rule has its reason.
 
 use compute_api::networking;
+use compute_api::rbac::{Rule, policies};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
 /// In each project's plane.
-pub fn project() -> Vec<PolicyRule> {
-    vec![
-        rule(networking::GROUP, "networks", "get"),
-        rule(networking::GROUP, "locationbindings", "list"),
-        rule("authorization.k8s.io", "subjectaccessreviews", "create"),
-    ]
-}
+pub const PROJECT: &[Rule] = &[
+    Rule::new(networking::GROUP, &["networks"], &["get"], "a network that a Workload names must be there"),
+    Rule::new(
+        networking::GROUP,
+        &["locationbindings"],
+        &["list"],
+        "a city must be offered to the project; a refusal names those that are",
+    ),
+    Rule::new(
+        "authorization.k8s.io",
+        &["subjectaccessreviews"],
+        &["create"],
+        "whether the caller may use a network and read the data that a Workload names",
+    ),
+];
 
-fn rule(group: &str, resource: &str, verb: &str) -> PolicyRule {
-    PolicyRule {
-        api_groups: Some(vec![group.to_owned()]),
-        resources: Some(vec![resource.to_owned()]),
-        verbs: vec![verb.to_owned()],
-        ..PolicyRule::default()
-    }
+/// [`PROJECT`], as a role has it.
+pub fn project() -> Vec<PolicyRule> {
+    policies(PROJECT)
 }

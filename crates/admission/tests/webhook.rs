@@ -127,6 +127,8 @@ impl Server {
         stream.write_all(head.as_bytes()).await.unwrap();
         // A server that has heard enough may hang up before the end.
         let _ = stream.write_all(body).await;
+        // What is written may still wait to be encrypted.
+        let _ = stream.flush().await;
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
         let answer = String::from_utf8(answer).unwrap();

@@ -24,6 +24,7 @@ pub mod names;
 pub mod networking;
 pub mod quantity;
 pub mod quota;
+pub mod rbac;
 pub mod template_hash;
 
 mod lenient;

@@ -11,7 +11,7 @@ use crate::budget::{self, Budget};
 use crate::child::Role;
 use crate::report::{self, Section};
 use crate::table::Table;
-use crate::{cpu, disk, flood, machine, memory, pipeline, reads, start, watch, writes};
+use crate::{cpu, disk, flood, machine, memory, pipeline, reads, real, start, watch, writes};
 
 /// Measures the platform against its budgets.
 #[derive(Parser)]
@@ -25,9 +25,10 @@ struct Cli {
 enum Subject {
     /// Measure the embedded API server, print the figures and write them to docs/benchmarks.md.
     Apiserver(Options),
-    /// Measure the way from a Workload to available instances, print the figures and write them to
-    /// docs/benchmarks-pipeline.md.
+    /// Measure the way from a Workload to available instances, print the figures and write them to docs/benchmarks.md.
     Pipeline(PipelineOptions),
+    /// Measure the same on a real Kubernetes and a real Karmada, print the figures and write them to docs/benchmarks.md.
+    Realstack(RealOptions),
     /// Run one load of the processor-time section alone and say what an operation took: for a profiler.
     #[command(hide = true)]
     Profile {
@@ -72,7 +73,7 @@ struct PipelineOptions {
     /// Fail if a budget is missed, and name each that is; write no file.
     #[arg(long)]
     check: bool,
-    /// Write docs/benchmarks-pipeline.md in spite of --check.
+    /// Write docs/benchmarks.md in spite of --check.
     #[arg(long)]
     write: bool,
     /// A tenth of everything, to see that it runs. The figures mean little; write no file.
@@ -84,6 +85,13 @@ struct PipelineOptions {
     /// The program `compute-local` [default: beside this program].
     #[arg(long, value_name = "FILE")]
     compute_local: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct RealOptions {
+    /// A tenth of everything, to see that it runs. The figures mean little; write no file.
+    #[arg(long)]
+    quick: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -157,6 +165,7 @@ fn run(subject: Subject) -> Result<ExitCode> {
     match subject {
         Subject::Apiserver(options) => runtime.block_on(apiserver(options)),
         Subject::Pipeline(options) => runtime.block_on(pipeline(options)),
+        Subject::Realstack(options) => runtime.block_on(realstack(&options)),
         Subject::Profile { load, seconds, folder } => {
             let each = Duration::from_secs(seconds);
             let (operations, spent) = runtime.block_on(load.run(&folder, each))?;
@@ -202,6 +211,21 @@ async fn pipeline(options: PipelineOptions) -> Result<ExitCode> {
     Ok(verdict(&budgets, options.check))
 }
 
+async fn realstack(options: &RealOptions) -> Result<ExitCode> {
+    let extent = if options.quick { real::Extent::QUICK } else { real::Extent::FULL };
+    let folder = data_folder(None)?;
+    let machine = machine::describe(folder.path());
+    println!("{}", machine.render());
+    let sections = real::measure(folder.path(), &extent).await?;
+    for section in &sections {
+        println!("{}", section.render());
+    }
+    if !options.quick {
+        write(report::REALSTACK, &machine, &sections, &[])?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// A folder for the data, which goes in the end.
 fn data_folder(under: Option<&Path>) -> Result<tempfile::TempDir> {
     let program = std::env::current_exe().context("this program cannot be found")?;
@@ -211,10 +235,12 @@ fn data_folder(under: Option<&Path>) -> Result<tempfile::TempDir> {
 }
 
 fn write(subject: report::Subject, machine: &Table, sections: &[Section], budgets: &[Budget]) -> Result<()> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(subject.file);
-    std::fs::write(path, report::document(subject, machine, sections, budgets))
-        .with_context(|| format!("cannot write {}", subject.file))?;
-    println!("wrote {}", subject.file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(report::PAGE);
+    let page = std::fs::read_to_string(&path).unwrap_or_default();
+    let part = report::part(subject, machine, sections, budgets);
+    std::fs::write(path, report::with_part(&page, subject, &part))
+        .with_context(|| format!("cannot write {}", report::PAGE))?;
+    println!("wrote {}", report::PAGE);
     Ok(())
 }
 

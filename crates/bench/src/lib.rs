@@ -25,6 +25,7 @@ mod memory;
 mod pipeline;
 mod process;
 mod reads;
+mod real;
 pub mod report;
 mod sample;
 mod start;

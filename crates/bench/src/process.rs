@@ -18,14 +18,14 @@ pub fn resident_of(process: &str) -> Result<f64> {
 
 /// Time that the processors have spent on this process so far.
 pub fn cpu() -> Result<Duration> {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").context("no /proc")?;
-    let own: u64 = stat.split_whitespace().next().context("no time in schedstat")?.parse()?;
-    let mut total = own;
-    for task in std::fs::read_dir("/proc/self/task")? {
+    cpu_of("self")
+}
+
+/// Time that the processors have spent on a process so far, but for threads that have ended.
+pub fn cpu_of(process: &str) -> Result<Duration> {
+    let mut total = 0;
+    for task in std::fs::read_dir(format!("/proc/{process}/task")).context("no /proc")? {
         let task = task?;
-        if task.file_name().to_str() == Some(&std::process::id().to_string()) {
-            continue;
-        }
         // A thread may end while it is looked at.
         let Ok(stat) = std::fs::read_to_string(task.path().join("schedstat")) else { continue };
         total += stat.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);

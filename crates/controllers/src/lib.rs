@@ -9,5 +9,4 @@
 //! Start reading at [`management::Setup`] and [`cell::Setup`], what each side needs to run.
 
 pub mod cell;
-mod lease;
 pub mod management;

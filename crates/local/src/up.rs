@@ -116,7 +116,7 @@ pub(crate) async fn run(dir: &DataDir, options: &Options) -> Result<()> {
     };
     let settings =
         Settings { cities: cities.clone(), admission: !options.planes_only, ..Settings::default() };
-    let platform = Platform::new(&server, Runtime::system(), settings).await?;
+    let platform = Platform::new(&server, Runtime::beside_planes(), settings).await?;
     let backups = backup_server::start(&lock, server.clone());
     let changes = platform.projects().changes();
     let mut access = Access {

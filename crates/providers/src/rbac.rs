@@ -1,26 +1,34 @@
-//! What a provider may do in its cell: no more than it does.
+//! What a provider may do in its cell: no more than it does, each rule with its reason.
 
 use compute_api::compute::GROUP;
 use compute_api::networking;
+use compute_api::rbac::{Rule, policies};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
 /// In the cell's own plane, whatever the engine.
-pub fn cell() -> Vec<PolicyRule> {
-    vec![
-        rule(GROUP, &["instances"], &["list", "watch", "patch"]),
-        rule(GROUP, &["instances/status"], &["patch"]),
-        // Where addresses come from, if the cell has networks.
-        rule(networking::GROUP, &["networkcontexts", "subnetclaims", "subnets"], &["list", "watch"]),
-        rule("", &["events"], &["create", "get", "patch"]),
-    ]
-}
+pub const CELL: &[Rule] = &[
+    Rule::new(
+        GROUP,
+        &["instances"],
+        &["list", "watch", "patch"],
+        "instances without gates are run, and keep a finalizer until they have stopped",
+    ),
+    Rule::new(GROUP, &["instances/status"], &["patch"], "whether an instance runs, and its addresses"),
+    Rule::new(
+        networking::GROUP,
+        &["networkcontexts", "subnetclaims", "subnets"],
+        &["list", "watch"],
+        "where addresses come from, if the cell has networks",
+    ),
+    Rule::new(
+        "",
+        &["events"],
+        &["create", "get", "patch"],
+        "people are told: by a new Event, or by one more of the same",
+    ),
+];
 
-fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {
-    let all = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    PolicyRule {
-        api_groups: Some(vec![group.to_owned()]),
-        resources: Some(all(resources)),
-        verbs: all(verbs),
-        ..PolicyRule::default()
-    }
+/// [`CELL`], as a role has it.
+pub fn cell() -> Vec<PolicyRule> {
+    policies(CELL)
 }

@@ -236,6 +236,8 @@ fn controllers_flags(health: u16, kubeconfig: &Path) -> Vec<String> {
         flag("health-probe-bind-address", format!("127.0.0.1:{health}")),
         // A member that answers again is taken for healthy at its next good answer, not half a minute later.
         flag("cluster-success-threshold", "1s"),
+        // The default is a quarter of an hour, doubling up to it: what failed while a member was away would wait as long again.
+        flag("rate-limiter-max-delay", "10s"),
         flag("rate-limiter-qps", QPS),
         flag("rate-limiter-bucket-size", BURST),
         flag("kube-api-qps", QPS),

@@ -9,8 +9,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::Error;
 
-/// How long something may take to come about; it takes seconds on an idle machine.
-const WITHIN: Duration = Duration::from_secs(120);
+/// How long something may take to come about; it takes seconds on an idle machine, and minutes on a busy one.
+const WITHIN: Duration = Duration::from_secs(300);
 /// How often is looked.
 const PERIOD: Duration = Duration::from_millis(100);
 /// How many are created at a time.

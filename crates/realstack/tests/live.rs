@@ -15,7 +15,8 @@ use kube::core::{ApiResource, GroupVersionKind, ObjectMeta};
 use kube::{Client, Error};
 use tokio::time::{Instant, sleep};
 
-const WITHIN: Duration = Duration::from_secs(120);
+/// Long enough for a machine that has other things to do.
+const WITHIN: Duration = Duration::from_secs(300);
 
 fn running() -> Running {
     let dir = std::env::var_os(STATE_VARIABLE).map(PathBuf::from);
@@ -58,7 +59,6 @@ async fn goes(hub: &Client, name: &str) {
 }
 
 #[tokio::test]
-#[ignore = "needs the stack: cargo xtask realstack test"]
 async fn servers_tell_the_version_that_was_built_and_take_signed_users_at_their_word() {
     let running = running();
     let cells = running.cells().values().map(|cell| &cell.server);
@@ -109,7 +109,6 @@ async fn servers_tell_the_version_that_was_built_and_take_signed_users_at_their_
 }
 
 #[tokio::test]
-#[ignore = "needs the stack: cargo xtask realstack test"]
 async fn members_are_ready_with_their_city_and_are_reached_through_the_hub() {
     let running = running();
     let hub = running.hub().client().unwrap();
@@ -142,7 +141,6 @@ async fn members_are_ready_with_their_city_and_are_reached_through_the_hub() {
 }
 
 #[tokio::test]
-#[ignore = "needs the stack: cargo xtask realstack test"]
 async fn processes_are_stopped_and_started_and_take_up_where_they_left() {
     let running = running();
     for name in running.process_names() {

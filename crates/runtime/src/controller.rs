@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::queue::{Key, Queue, Work};
@@ -49,17 +50,30 @@ pub trait Reconciler: Send + Sync + 'static {
 pub async fn run<R: Reconciler>(reconciler: Arc<R>, queue: Queue, shutdown: impl Future<Output = ()>) {
     let mut passes = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
+    let ending = CancellationToken::new();
     loop {
         tokio::select! {
             biased;
             () = &mut shutdown => break,
             Some(_) = passes.join_next() => {}
-            work = queue.next() => {
-                passes.spawn(pass(reconciler.clone(), work, queue.clone()));
+            work = queue.reserve() => {
+                passes.spawn(in_turn(reconciler.clone(), work, queue.clone(), ending.clone()));
             }
         }
     }
+    ending.cancel();
     while passes.join_next().await.is_some() {}
+}
+
+/// One pass when its turn comes, if that is before the end.
+async fn in_turn<R: Reconciler>(reconciler: Arc<R>, work: Work, queue: Queue, ending: CancellationToken) {
+    let turn = tokio::select! {
+        biased;
+        () = ending.cancelled() => return,
+        turn = queue.runtime().turns().take(queue.limits().urgent) => turn,
+    };
+    work.begins();
+    turn.run(pass(reconciler, work, queue)).await;
 }
 
 /// One pass, whatever becomes of it.

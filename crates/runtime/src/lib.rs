@@ -20,6 +20,7 @@ pub mod controller;
 pub mod engage;
 pub mod events;
 pub mod leader;
+mod lean;
 mod lists;
 pub mod metrics;
 pub mod own_writes;
@@ -28,6 +29,7 @@ pub mod queue;
 mod runtime;
 pub mod tasks;
 pub mod transport;
+mod turns;
 pub mod write;
 
 pub use backoff::Backoff;

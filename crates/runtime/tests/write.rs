@@ -34,6 +34,7 @@ async fn apply_owns_its_fields_and_takes_them_by_force() {
     theirs.apply(&widgets, "a", &fields(&json!({ "replicas": 1 }))).await.unwrap();
     let written = ours.apply(&widgets, "a", &fields(&json!({ "replicas": 2 }))).await.unwrap();
     assert_eq!(written.spec.replicas, 2);
+    let written = widgets.get("a").await.unwrap();
     let managers: Vec<_> =
         written.managed_fields().iter().filter_map(|entry| entry.manager.clone()).collect();
     assert!(managers.contains(&"compute-tester".to_owned()), "{managers:?}");

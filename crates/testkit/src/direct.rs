@@ -43,7 +43,7 @@ impl Direct {
         let client = Client::new(server.service(&name, Identity::superuser("test")), "default");
         offer(&client, city).await;
 
-        let runtime = Runtime::system();
+        let runtime = Runtime::beside_planes();
         let manager = Client::new(server.service(&name, Identity::user("manager")), "default");
         let plane = Plane::new(&runtime, PlaneId::new("single"), manager);
         let mut tasks = Tasks::new();

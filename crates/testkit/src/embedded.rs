@@ -31,7 +31,7 @@ impl Embedded {
         let cities = ["DFW", "ORD"].map(str::to_owned).to_vec();
         let stack = Self::with(
             Options::default(),
-            Runtime::system(),
+            Runtime::beside_planes(),
             Settings { cities, probe, ..Settings::default() },
         );
         stack.await

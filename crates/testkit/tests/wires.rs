@@ -134,7 +134,8 @@ async fn a_project_on_another_server_is_reached_like_any() {
     let identity = Identity::superuser("somebody");
     let host = Host::Milo { milo, identity, tokens: tokens.clone() };
     let listener = Listener::start(&authority, &wires, &worker, host).await;
-    let shared = SharedHost::new(config(&listener, &authority, "good"), &transport::Options::default()).unwrap();
+    let shared =
+        SharedHost::new(config(&listener, &authority, "good"), &transport::Options::default()).unwrap();
     for project in ["here", "there"] {
         let path = compute_api::milo::project_control_plane_path(project);
         let client = shared.client(&path);
@@ -146,7 +147,10 @@ async fn a_project_on_another_server_is_reached_like_any() {
         assert_eq!(me.username.as_deref(), Some("somebody"), "{project}");
         let parent = &me.extra.unwrap()[compute_api::milo::extra::PARENT_NAME];
         assert_eq!(parent, &[project.to_owned()]);
-        Api::<ConfigMap>::default_namespaced(client).create(&PostParams::default(), &map(project)).await.unwrap();
+        Api::<ConfigMap>::default_namespaced(client)
+            .create(&PostParams::default(), &map(project))
+            .await
+            .unwrap();
     }
     let on_server: Api<ConfigMap> = Api::default_namespaced(foundation.management.admin());
     on_server.get("there").await.unwrap();

@@ -5,10 +5,10 @@
 
 mod harness;
 mod kubectl;
-mod process;
+pub(crate) mod process;
 mod python;
-mod server;
-mod tools;
+pub(crate) mod server;
+pub(crate) mod tools;
 
 use anyhow::{Result, bail};
 

@@ -14,15 +14,15 @@ const AFTER_KILL: Duration = Duration::from_secs(1);
 
 /// What a process wrote and how it ended.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Output {
+pub(crate) struct Output {
     /// The command line, for people.
-    pub(super) command: String,
+    pub(crate) command: String,
     /// The exit code; none if it was killed.
-    pub(super) code: Option<i32>,
+    pub(crate) code: Option<i32>,
     /// Everything it wrote to standard output.
-    pub(super) stdout: String,
+    pub(crate) stdout: String,
     /// Everything it wrote to standard error.
-    pub(super) stderr: String,
+    pub(crate) stderr: String,
 }
 
 impl fmt::Display for Output {
@@ -43,7 +43,7 @@ enum Line {
 
 /// A running process. Killed when dropped.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     lines: Receiver<Line>,
     output: Output,
@@ -51,7 +51,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts `command` with `stdin` as its whole input.
-    pub(super) fn start(command: &mut Command, shown: String, stdin: &str) -> Result<Self> {
+    pub(crate) fn start(command: &mut Command, shown: String, stdin: &str) -> Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("cannot start {shown}"))?;
         let (sender, lines) = channel();
@@ -70,7 +70,7 @@ impl Process {
 
     /// Waits until `enough` holds for what has been written so far; says whether it does. Ends early with the
     /// process.
-    pub(super) fn wait_until(&mut self, within: Duration, mut enough: impl FnMut(&Output) -> bool) -> bool {
+    pub(crate) fn wait_until(&mut self, within: Duration, mut enough: impl FnMut(&Output) -> bool) -> bool {
         let deadline = Instant::now() + within;
         loop {
             if enough(&self.output) {
@@ -83,7 +83,7 @@ impl Process {
     }
 
     /// Waits for the end of the process; kills it if that takes too long.
-    pub(super) fn wait(mut self, within: Duration) -> Result<Output> {
+    pub(crate) fn wait(mut self, within: Duration) -> Result<Output> {
         let deadline = Instant::now() + within;
         let end = loop {
             if let Err(end) = self.take_line(deadline) {
@@ -98,19 +98,19 @@ impl Process {
     }
 
     /// Kills the process; gives what it wrote.
-    pub(super) fn kill(mut self) -> Output {
+    pub(crate) fn kill(mut self) -> Output {
         self.stop();
         std::mem::take(&mut self.output)
     }
 
     /// What it has written so far.
-    pub(super) fn output(&mut self) -> &Output {
+    pub(crate) fn output(&mut self) -> &Output {
         while self.take_line(Instant::now()).is_ok() {}
         &self.output
     }
 
     /// Whether it has not ended yet.
-    pub(super) fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 

@@ -19,7 +19,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const TAIL: usize = 60;
 
 /// A running server. Stopped when dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     // Before the directory, so that the process goes first.
     process: Process,
     directory: TempDir,
@@ -27,7 +27,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Builds the server, starts it and waits until it is ready.
-    pub(super) fn start(kubectl: &Kubectl) -> Result<Self> {
+    pub(crate) fn start(kubectl: &Kubectl) -> Result<Self> {
         let program = build()?;
         let directory = tempfile::tempdir().context("cannot make a directory for the server")?;
         let mut command = Command::new(&program);
@@ -40,22 +40,22 @@ impl Server {
     }
 
     /// How clients reach it.
-    pub(super) fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.directory.path().join("kubeconfig")
     }
 
     /// An empty home directory, so that clients find no settings of the person who runs this.
-    pub(super) fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.directory.path().join("home")
     }
 
     /// Whether it still runs.
-    pub(super) fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         self.process.is_running()
     }
 
     /// The last lines it wrote.
-    pub(super) fn tail(&mut self) -> String {
+    pub(crate) fn tail(&mut self) -> String {
         let stderr = &self.process.output().stderr;
         let lines: Vec<&str> = stderr.lines().collect();
         lines[lines.len().saturating_sub(TAIL)..].join("\n")
@@ -85,10 +85,8 @@ impl Server {
 
 /// Builds the server; gives the path of the program.
 fn build() -> Result<PathBuf> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
+    let output = crate::cargo()
         .args(["build", "--package", "compute-local", "--message-format", "json-render-diagnostics"])
-        .current_dir(crate::root())
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo")?;

@@ -17,19 +17,19 @@ const BUILT_PATCH: u32 = 10;
 /// Set to `build`, it leaves a kubectl on PATH alone.
 const CHOICE: &str = "COMPUTE_KUBECTL";
 /// The Python client, from PyPI.
-pub(super) const PYTHON_CLIENT: &str = "35.0.0";
+pub(crate) const PYTHON_CLIENT: &str = "35.0.0";
 
 /// A kubectl.
-pub(super) struct Kubectl {
+pub(crate) struct Kubectl {
     /// The program.
-    pub(super) program: PathBuf,
+    pub(crate) program: PathBuf,
     /// What it says it is, such as `v1.35.0`.
-    pub(super) version: String,
+    pub(crate) version: String,
 }
 
 impl Kubectl {
     /// A command that talks to `server`, with no setting of the person who runs this.
-    pub(super) fn command(&self, server: &Server) -> Command {
+    pub(crate) fn command(&self, server: &Server) -> Command {
         let mut command = Command::new(&self.program);
         command.env("HOME", server.home()).env("KUBECONFIG", server.kubeconfig()).env("LC_ALL", "C");
         // Copies of edits that were refused go with the server.
@@ -44,7 +44,7 @@ impl Kubectl {
 }
 
 /// Finds a kubectl on PATH that is new enough, else builds one.
-pub(super) fn kubectl() -> Result<Kubectl> {
+pub(crate) fn kubectl() -> Result<Kubectl> {
     match std::env::var(CHOICE).as_deref() {
         Ok("build") => build_kubectl(),
         Ok(other) if !other.is_empty() => bail!("{CHOICE} is {other:?}; the only value is \"build\""),
@@ -133,7 +133,7 @@ func main() {
 "#;
 
 /// A Python that has the client. Kept, by version, until `target` is removed.
-pub(super) fn python() -> Result<PathBuf> {
+pub(crate) fn python() -> Result<PathBuf> {
     let directory = cache("python").join(PYTHON_CLIENT);
     let python = directory.join("bin").join("python");
     // Written last: an installation that was stopped half-way is made anew.

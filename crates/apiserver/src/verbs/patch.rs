@@ -41,12 +41,11 @@ pub(crate) async fn patch(
             "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
         ));
     }
-    let names_itself = match &patch {
-        Patch::Apply { config, .. } => config["metadata"]["name"].as_str().is_some_and(|name| !name.is_empty()),
-        _ => true,
-    };
+    let mut named = false;
     let patch = match patch {
         Patch::Apply { config, force } => {
+            named =
+                config.pointer("/metadata/name").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
             Patch::Apply { config: checked_config(target, key, config, options.part)?, force }
         }
         other => other,
@@ -56,7 +55,7 @@ pub(crate) async fn patch(
         let live = match (target.live(key), &patch) {
             (Ok(live), _) => live,
             (Err(ApiError::NotFound(_)), Patch::Apply { config, .. }) if options.part == Part::Main => {
-                if !names_itself {
+                if !named {
                     // Where there is nothing yet, the path alone does not name it: as API servers have it.
                     return Err(ApiError::BadRequest(format!(
                         "the name of the object ({} based on URL) was undeterminable: name must be provided",

@@ -10,7 +10,9 @@ use crate::common::{Fixture, Widget, refusal, refused};
 both_transports!(apply_owns_and_removes, apply_conflicts, apply_merges_lists_by_key, apply_of_status);
 
 fn map(data: &Value) -> Patch<Value> {
-    Patch::Apply(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "c" }, "data": data }))
+    Patch::Apply(
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "c" }, "data": data }),
+    )
 }
 
 fn widget(rest: &Value) -> Patch<Value> {
@@ -28,7 +30,8 @@ fn managers(object: &impl kube::ResourceExt) -> Vec<(String, String, Option<Stri
 async fn apply_owns_and_removes(fixture: Fixture) {
     let api: Api<ConfigMap> = Api::default_namespaced(fixture.client);
     let (ann, bob) = (PatchParams::apply("ann"), PatchParams::apply("bob"));
-    let nameless = Patch::Apply(json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "a": "1", "b": "1" } }));
+    let nameless =
+        Patch::Apply(json!({ "apiVersion": "v1", "kind": "ConfigMap", "data": { "a": "1", "b": "1" } }));
     let status = refusal(api.patch("c", &ann, &nameless).await);
     assert_eq!((status.code, status.reason.as_str()), (400, "BadRequest"), "what is made must name itself");
     assert_eq!(

@@ -75,7 +75,8 @@ pub async fn play(instances: usize) -> Result<()> {
     let server = ApiServer::new(Options { routes: vec![planes::project_route()], ..Options::default() });
     let counts = Arc::new(Counts::default());
     let settings = Settings { cities: ["DFW", "ORD"].map(str::to_owned).to_vec(), ..Settings::default() };
-    let platform = Platform::with(&server, Runtime::system(), settings, to_planes(&server, &counts)).await?;
+    let platform =
+        Platform::with(&server, Runtime::beside_planes(), settings, to_planes(&server, &counts)).await?;
     let mut tasks = Tasks::new();
     platform.spawn_all(&mut tasks);
     let stop = tasks.stop_token();

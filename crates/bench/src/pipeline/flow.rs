@@ -111,7 +111,7 @@ pub async fn measure(extent: &Extent, budgets: &mut Vec<Budget>) -> Result<Secti
 /// The child's side.
 pub async fn play(extent: Extent) -> Result<()> {
     let server = ApiServer::new(Options { routes: vec![planes::project_route()], ..Options::default() });
-    let runtime = Runtime::system();
+    let runtime = Runtime::beside_planes();
     let counts = Arc::new(Counts::default());
     let ways = to_planes(&server, &counts);
     let platform = Platform::with(&server, runtime.clone(), Settings::default(), ways).await?;
@@ -264,7 +264,7 @@ fn live(workload: &Workload) -> Option<String> {
 }
 
 /// Whether an instance is ready, as something to be seen.
-fn readiness(instance: &Instance) -> Option<String> {
+pub fn readiness(instance: &Instance) -> Option<String> {
     let ready = c::find(&instance.status.as_ref()?.conditions, c::READY)?;
     let word = if ready.status == "True" { "ready" } else { "broken" };
     Some(format!("{} {word}", instance.name_any()))

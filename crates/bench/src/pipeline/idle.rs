@@ -80,7 +80,7 @@ pub async fn measure(projects: usize, budgets: &mut Vec<Budget>) -> Result<Secti
 async fn with_projects(projects: usize) -> Result<(ApiServer, Platform)> {
     let options = Options { routes: vec![planes::project_route()], ..Options::default() };
     let server = ApiServer::new(options);
-    let platform = Platform::new(&server, Runtime::system(), Settings::default()).await?;
+    let platform = Platform::new(&server, Runtime::beside_planes(), Settings::default()).await?;
     for number in 0..projects {
         platform.make_idle_project(&name(number)).await?;
     }

@@ -7,6 +7,9 @@ mod seen;
 mod up;
 mod wire;
 
+pub use flow::{readiness, workload};
+pub use seen::Seen;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};

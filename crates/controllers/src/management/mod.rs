@@ -48,7 +48,7 @@ pub struct Setup {
 pub fn spawn(tasks: &mut Tasks, setup: Setup) {
     let Setup { projects, core, hub, events } = setup;
     let runtime = projects.runtime().clone();
-    let queue = |name| Queue::new(&runtime, name, Limits::default());
+    let queue = |name| Queue::new(&runtime, name, Limits::default().urgent());
     let watches = queue(view::NAME);
     let workloads = queue(workload::NAME);
     let mut watchers: Vec<Box<dyn Watcher>> =
@@ -68,7 +68,8 @@ pub fn spawn(tasks: &mut Tasks, setup: Setup) {
     let deployments = queue(federator::deployments::NAME);
     let policies = queue(federator::policies::NAME);
     let namespaces = queue(federator::namespaces::NAME);
-    let instances = queue(projector::NAME);
+    // What is on its way to cells goes first; what comes back is about what runs already.
+    let instances = Queue::new(&runtime, projector::NAME, Limits::default());
     let quarantine = projector::Quarantine::new(&hub, &events);
     watchers.push(Box::new(federator::deployments::Keys::new(&deployments)));
     watchers.push(Box::new(federator::policies::Keys::new(&policies)));

@@ -45,7 +45,7 @@ pub(crate) async fn run(options: &Options) -> Result<()> {
     let settings =
         Settings { cities: options.cities.clone(), start_delay: START_DELAY, ..Settings::default() };
     let platform =
-        Platform::new(&server, Runtime::system(), settings).await.context("cannot make the planes")?;
+        Platform::new(&server, Runtime::beside_planes(), settings).await.context("cannot make the planes")?;
     let mut tasks = Tasks::new();
     platform.spawn_all(&mut tasks);
     let stop = tasks.stop_token();

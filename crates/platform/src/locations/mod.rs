@@ -73,6 +73,7 @@ const LIMITS: Limits = Limits {
     stalled: Duration::from_secs(2),
     timeout: Duration::from_secs(60),
     backoff: Backoff { base: Duration::from_millis(50), max: Duration::from_secs(15) },
+    urgent: false,
 };
 
 /// How long one request may take.

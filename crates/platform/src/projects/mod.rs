@@ -108,7 +108,8 @@ const LIMITS: Limits = Limits {
     slow_planes: 128,
     stalled: Duration::from_secs(2),
     timeout: Duration::from_secs(60),
-    backoff: Backoff { base: Duration::from_millis(50), max: Duration::from_secs(15) },
+    backoff: Backoff { base: Duration::from_millis(50), max: Duration::from_secs(2) },
+    urgent: false,
 };
 
 async fn run(Setup { core, host, starting_content, cells }: Setup, stop: CancellationToken) {

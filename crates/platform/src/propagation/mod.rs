@@ -180,6 +180,7 @@ const LIMITS: Limits = Limits {
     stalled: Duration::from_secs(2),
     timeout: Duration::from_secs(30),
     backoff: Backoff { base: Duration::from_millis(10), max: Duration::from_secs(10) },
+    urgent: false,
 };
 
 /// How long one request may take.
@@ -199,7 +200,7 @@ async fn run(setup: Setup, stop: CancellationToken) {
     let Setup { hub, members, probe, events } = setup;
     let runtime = hub.runtime().clone();
     let world = Arc::new(World::new(hub, members, &events));
-    let queue = |name| Queue::new(&runtime, name, LIMITS);
+    let queue = |name| Queue::new(&runtime, name, LIMITS.urgent());
     let queues = Arc::new(Queues {
         bind: queue(Binder::NAME),
         clusters: queue(Clusters::NAME),

@@ -1,5 +1,7 @@
 //! A stack written down by hand, with programs that any Unix has.
 
+use std::time::Duration;
+
 use super::*;
 use crate::certs::Authority;
 use crate::files;
@@ -54,7 +56,13 @@ async fn a_stack_is_opened_as_it_was_written() {
     assert_eq!(running.cells()["DFW"].cluster, "cell-dfw");
     assert_eq!(running.process_names(), ["one"]);
     assert_eq!(running.versions().kubernetes, "v1.35.8");
-    assert!(running.usage("one").unwrap().resident_bytes > 0);
+    // A process that has just begun may have no page of its own yet.
+    let has_memory = async {
+        while running.usage("one").unwrap().resident_bytes == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), has_memory).await.unwrap();
     running.hub().client().unwrap();
     let certificate = running.hub().certificate("someone", None).unwrap();
     running.hub().client_as(crate::Credential::Certificate(&certificate)).unwrap();

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Object, ObjectName};
+use crate::lean::Lean;
 
 /// One object of a list or of a watch.
 pub(super) enum Decoded<K> {
@@ -70,11 +71,8 @@ struct HeadMeta {
 /// The object, if it can be decoded.
 pub(super) fn object<K: Object>(raw: &RawValue) -> Decoded<K> {
     // Decoding runs code of the kind's own, which may panic.
-    let error = match catch_unwind(|| serde_json::from_str::<K>(raw.get())) {
-        Ok(Ok(mut object)) if object.meta().name.is_some() => {
-            object.meta_mut().managed_fields = None;
-            return Decoded::Object(object);
-        }
+    let error = match catch_unwind(|| serde_json::from_str::<Lean<K>>(raw.get())) {
+        Ok(Ok(Lean(object))) if object.meta().name.is_some() => return Decoded::Object(object),
         Ok(Ok(_)) => "it has no name".to_owned(),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "decoding panicked".to_owned(),

@@ -13,6 +13,7 @@
 //! - The clocks of two machines run at about the same speed (a third apart is still right with the default timings).
 //! - The process ends, or at least stops writing, when it is told that it has [`Lost`] the Lease.
 
+pub mod rbac;
 mod record;
 
 use std::sync::Arc;

@@ -79,6 +79,8 @@ pub struct Limits {
     pub timeout: Duration,
     /// How long a key waits after failures.
     pub backoff: Backoff,
+    /// Whether passes go first where all of a process take turns.
+    pub urgent: bool,
 }
 
 impl Default for Limits {
@@ -91,6 +93,7 @@ impl Default for Limits {
             stalled: Duration::from_secs(2),
             timeout: Duration::from_secs(60),
             backoff: Backoff { base: Duration::from_millis(10), max: Duration::from_secs(120) },
+            urgent: false,
         }
     }
 }
@@ -99,6 +102,12 @@ impl Limits {
     /// The default with this many passes at the same time.
     pub fn with_concurrency(concurrency: usize) -> Self {
         Self { concurrency, ..Self::default() }
+    }
+
+    /// The same, urgent.
+    #[must_use]
+    pub const fn urgent(self) -> Self {
+        Self { urgent: true, ..self }
     }
 }
 
@@ -191,6 +200,13 @@ impl Queue {
 
     /// Waits for the next key to work on. May be dropped at any time; several may wait.
     pub async fn next(&self) -> Work {
+        let work = self.reserve().await;
+        work.begins();
+        work
+    }
+
+    /// Waits for the next key, whose pass begins later: see [`Work::begins`].
+    pub(crate) async fn reserve(&self) -> Work {
         loop {
             let changed = self.0.changed.notified();
             let wakes_at = {
@@ -252,6 +268,12 @@ impl Work {
     /// The key.
     pub fn key(&self) -> &Key {
         &self.key
+    }
+
+    /// The pass begins now: it sees all that has happened before, and is expected to end soon.
+    pub(crate) fn begins(&self) {
+        let stalled = self.queue.limits().stalled;
+        self.queue.0.state.lock().begins(&self.key, stalled, Instant::now());
     }
 
     /// How often it has failed in a row before.

@@ -160,9 +160,6 @@ impl State {
         self.passes += 1;
         self.busy[lane as usize] += 1;
         let number = self.passes;
-        if lane == Lane::Ready {
-            self.stalls.push_back((now + limits.stalled, key.clone(), number));
-        }
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.not_before = None;
             entry.phase = Phase::InHand(Pass {
@@ -175,6 +172,15 @@ impl State {
             });
         }
         Some(key)
+    }
+
+    /// The pass of a key that was taken begins.
+    pub(super) fn begins(&mut self, key: &Key, stalled: Duration, now: Instant) {
+        let Some(Entry { phase: Phase::InHand(pass), .. }) = self.entries.get_mut(key) else { return };
+        (pass.began, pass.again) = (now, false);
+        if pass.lane == Lane::Ready {
+            self.stalls.push_back((now + stalled, key.clone(), pass.number));
+        }
     }
 
     fn take_ready(&mut self, limits: &Limits) -> Option<(Key, Lane)> {

@@ -63,6 +63,31 @@ async fn a_key_added_while_in_hand_runs_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_added_before_a_reserved_key_begins_is_seen_by_its_pass() {
+    let queue = queue(Limits::default());
+    queue.add(key("a", "1"));
+    let work = queue.reserve().await;
+    queue.add(key("a", "1"));
+    work.begins();
+    work.done();
+    assert!(take(&queue).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn to_wait_for_a_turn_is_not_to_stall() {
+    let limits = Limits::with_concurrency(1);
+    let queue = queue(limits);
+    queue.add_all([key("a", "1"), key("b", "1")]);
+    let work = queue.reserve().await;
+    tokio::time::advance(limits.stalled * 2).await;
+    assert!(take(&queue).await.is_none(), "the one worker is taken");
+    work.begins();
+    tokio::time::advance(limits.stalled).await;
+    take(&queue).await.unwrap().done();
+    work.done();
+}
+
+#[tokio::test(start_paused = true)]
 async fn planes_take_turns() {
     let queue = queue(Limits::with_concurrency(100));
     for n in 0..4 {

@@ -4,7 +4,7 @@ use compute_api::kube::api::Patch;
 use compute_api::kube::{Api, ResourceExt as _};
 use serde_json::json;
 
-use super::{Object, Result, Writer};
+use super::{Object, Part, Result, Writer};
 
 impl Writer {
     /// Adds a finalizer. None if the object has it already.
@@ -50,6 +50,6 @@ impl Writer {
             "resourceVersion": object.resource_version(),
             "finalizers": finalizers,
         }});
-        self.request(api.patch(&object.name_any(), &self.patch_params(), &Patch::Merge(patch))).await
+        self.patch(api, &object.name_any(), Part::Main, &self.patch_params(), &Patch::Merge(patch)).await
     }
 }

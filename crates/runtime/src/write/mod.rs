@@ -22,10 +22,13 @@ use std::time::Duration;
 use compute_api::kube::api::{
     DeleteParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
 };
+use compute_api::kube::core::Request;
 use compute_api::kube::{self, Api, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+use crate::lean::Lean;
 
 pub use error::{Error, Outage, Retry};
 pub use metadata::MetadataPatch;
@@ -116,7 +119,14 @@ impl Writer {
         name: &str,
         fields: &(impl Serialize + Debug),
     ) -> Result<K> {
-        self.request(api.patch(name, &self.apply_params(), &Patch::Apply(fields))).await
+        let mut fields = serde_json::to_value(fields).map_err(kube::Error::SerdeError)?;
+        // A server makes no object of fields that do not name it, whatever the path says.
+        if let Some(metadata) = fields.as_object_mut().map(|all| all.entry("metadata").or_insert(json!({})))
+            && let Some(metadata) = metadata.as_object_mut()
+        {
+            metadata.entry("name").or_insert_with(|| name.into());
+        }
+        self.patch(api, name, Part::Main, &self.apply_params(), &Patch::Apply(fields)).await
     }
 
     /// The same for the status.
@@ -126,23 +136,20 @@ impl Writer {
         name: &str,
         fields: &(impl Serialize + Debug),
     ) -> Result<K> {
-        self.request(api.patch_status(name, &self.apply_params(), &Patch::Apply(fields))).await
+        self.patch(api, name, Part::Status, &self.apply_params(), &Patch::Apply(fields)).await
     }
 
     /// Patches an object with what differs. A patch that is computed from the object's old content names its resource version, under
     /// `metadata`; else the answer is never [`Error::Conflict`].
     pub async fn merge<K: Object>(&self, api: &Api<K>, name: &str, part: Part, patch: &Value) -> Result<K> {
-        let (params, patch) = (self.patch_params(), Patch::Merge(patch));
-        match part {
-            Part::Main => self.request(api.patch(name, &params, &patch)).await,
-            Part::Status => self.request(api.patch_status(name, &params, &patch)).await,
-        }
+        self.patch(api, name, part, &self.patch_params(), &Patch::Merge(patch)).await
     }
 
     /// Creates an object. One of that name that exists is [`Error::AlreadyExists`].
     pub async fn create<K: Object>(&self, api: &Api<K>, object: &K) -> Result<K> {
         let params = PostParams { field_manager: Some(self.manager.clone()), ..PostParams::default() };
-        self.request(api.create(&params, object)).await
+        let object = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
+        self.send(api, Request::new(api.resource_url()).create(&params, object)).await
     }
 
     /// Asks for an object to be deleted. One that is gone is [`Error::NotFound`]; one of another uid or resource
@@ -191,11 +198,7 @@ impl Writer {
         let patch =
             serde_json::from_value(patch).map_err(|error| Error::Other(kube::Error::SerdeError(error)))?;
         let (name, params, patch) = (object.name_any(), self.patch_params(), Patch::<()>::Json(patch));
-        let result = match part {
-            Part::Main => self.request(api.patch(&name, &params, &patch)).await,
-            Part::Status => self.request(api.patch_status(&name, &params, &patch)).await,
-        };
-        match result {
+        match self.patch(api, &name, part, &params, &patch).await {
             Ok(written) => Ok(Some(written)),
             // Servers say of a failed test only that the patch is not valid. Whether it was the test shows the object.
             Err(Error::Invalid(status)) => {
@@ -205,6 +208,33 @@ impl Writer {
             }
             Err(error) => Err(error),
         }
+    }
+
+    async fn patch<K: Object>(
+        &self,
+        api: &Api<K>,
+        name: &str,
+        part: Part,
+        params: &PatchParams,
+        patch: &Patch<impl Serialize>,
+    ) -> Result<K> {
+        let request = Request::new(api.resource_url());
+        let request = match part {
+            Part::Main => request.patch(name, params, patch),
+            Part::Status => request.patch_subresource("status", name, params, patch),
+        };
+        self.send(api, request).await
+    }
+
+    /// Sends a request that is answered with an object, whose `managedFields` nobody reads.
+    async fn send<K: Object>(
+        &self,
+        api: &Api<K>,
+        request: std::result::Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<K> {
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        let Lean(object) = self.request(api.clone().into_client().request(request)).await?;
+        Ok(object)
     }
 
     fn apply_params(&self) -> PatchParams {

@@ -44,9 +44,11 @@ pub async fn all(client: &Client, objects: &[Value]) {
         let name = kind["metadata"]["name"].as_str().unwrap();
         eventually(&format!("{name} is served"), async || {
             let status = crds.get(name).await.unwrap().status.unwrap_or_default();
-            let established = status.conditions.iter().flatten().any(|said| {
-                said.type_ == "Established" && said.status == "True"
-            });
+            let established = status
+                .conditions
+                .iter()
+                .flatten()
+                .any(|said| said.type_ == "Established" && said.status == "True");
             if established { Ok(()) } else { Err(format!("{:?}", status.conditions)) }
         })
         .await;
@@ -82,15 +84,19 @@ pub fn account(worker: &Worker) -> String {
 /// Gives a worker a service account with some roles of a plane, and no more than those.
 pub async fn identity(client: &Client, worker: &Worker, roles: &[&str]) {
     let account = account(worker);
-    apply(client, &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } })).await;
+    apply(client, &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }))
+        .await;
     apply(client, &service_account(&account)).await;
     for role in roles {
-        apply(client, &json!({
-            "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
-            "metadata": { "name": format!("{role}-{account}") },
-            "roleRef": { "apiGroup": RBAC, "kind": "ClusterRole", "name": role },
-            "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": NAMESPACE }],
-        }))
+        apply(
+            client,
+            &json!({
+                "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
+                "metadata": { "name": format!("{role}-{account}") },
+                "roleRef": { "apiGroup": RBAC, "kind": "ClusterRole", "name": role },
+                "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": NAMESPACE }],
+            }),
+        )
         .await;
     }
 }
@@ -102,18 +108,24 @@ pub async fn leases(client: &Client, worker: &Worker) {
         Worker::Cell(_) => cell::rbac::leader_election(),
         Worker::Management | Worker::Surroundings => management::rbac::leader_election(),
     };
-    apply(client, &json!({
-        "apiVersion": format!("{RBAC}/v1"), "kind": "Role",
-        "metadata": { "name": name, "namespace": NAMESPACE },
-        "rules": rules,
-    }))
+    apply(
+        client,
+        &json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": "Role",
+            "metadata": { "name": name, "namespace": NAMESPACE },
+            "rules": rules,
+        }),
+    )
     .await;
-    apply(client, &json!({
-        "apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding",
-        "metadata": { "name": name, "namespace": NAMESPACE },
-        "roleRef": { "apiGroup": RBAC, "kind": "Role", "name": name },
-        "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": NAMESPACE }],
-    }))
+    apply(
+        client,
+        &json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding",
+            "metadata": { "name": name, "namespace": NAMESPACE },
+            "roleRef": { "apiGroup": RBAC, "kind": "Role", "name": name },
+            "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": NAMESPACE }],
+        }),
+    )
     .await;
 }
 
@@ -134,6 +146,7 @@ pub async fn token(client: &Client, worker: &Worker) -> String {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
     let spec = TokenRequestSpec { expiration_seconds: Some(TOKEN_LIFETIME), ..TokenRequestSpec::default() };
     let request = TokenRequest { spec, ..TokenRequest::default() };
-    let made = accounts.create_token_request(&account(worker), &PostParams::default(), &request).await.unwrap();
+    let made =
+        accounts.create_token_request(&account(worker), &PostParams::default(), &request).await.unwrap();
     made.status.unwrap().token
 }

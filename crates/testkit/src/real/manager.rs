@@ -80,6 +80,11 @@ impl Manager {
         .await;
     }
 
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Its number, for the system.
     pub fn pid(&self) -> u32 {
         self.child.id().unwrap_or_default()
@@ -104,7 +109,8 @@ impl Manager {
         let pid = rustix::process::Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         let status = tokio::time::timeout(STOP, self.child.wait()).await;
-        let status = status.unwrap_or_else(|_| panic!("{} does not stop within {STOP:?}", self.name)).unwrap();
+        let status =
+            status.unwrap_or_else(|_| panic!("{} does not stop within {STOP:?}", self.name)).unwrap();
         assert!(status.success(), "{} ended with {status}:\n{}", self.name, tail(&self.log));
     }
 }

@@ -65,7 +65,11 @@ pub async fn reconnect(running: &Running, foundation: &Foundation) {
     for cell in foundation.cells.values() {
         eventually(&format!("{} is ready", cell.cluster), async || {
             let status = clusters.get(&cell.cluster).await.unwrap().status.unwrap_or_default();
-            if c::is_true(&status.conditions, "Ready") { Ok(()) } else { Err(format!("{:?}", status.conditions)) }
+            if c::is_true(&status.conditions, "Ready") {
+                Ok(())
+            } else {
+                Err(format!("{:?}", status.conditions))
+            }
         })
         .await;
     }

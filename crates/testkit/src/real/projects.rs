@@ -85,8 +85,10 @@ pub async fn take(client: &Client) -> anyhow::Result<Census> {
 const IGNORED: [&str; 3] = ["ComponentStatus", "Lease", "Work"];
 
 async fn delete(client: &Client, left: &Census) -> anyhow::Result<()> {
-    let discovery = Discovery::new(client.clone()).run().await.context("cannot find out what the server has")?;
-    let params = DeleteParams { propagation_policy: Some(PropagationPolicy::Background), ..DeleteParams::default() };
+    let discovery =
+        Discovery::new(client.clone()).run().await.context("cannot find out what the server has")?;
+    let params =
+        DeleteParams { propagation_policy: Some(PropagationPolicy::Background), ..DeleteParams::default() };
     for group in discovery.groups() {
         for (resource, capabilities) in group.recommended_resources() {
             for name in left.0.get(&resource.kind).into_iter().flatten() {
@@ -100,7 +102,9 @@ async fn delete(client: &Client, left: &Census) -> anyhow::Result<()> {
                 match api.delete(name, &params).await {
                     Ok(_) => {}
                     Err(kube::Error::Api(status)) if [404, 405, 409].contains(&status.code) => {}
-                    Err(error) => return Err(error).context(format!("cannot delete {} {name}", resource.kind)),
+                    Err(error) => {
+                        return Err(error).context(format!("cannot delete {} {name}", resource.kind));
+                    }
                 }
             }
         }

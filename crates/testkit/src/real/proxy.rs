@@ -161,9 +161,7 @@ impl Front {
     /// Where a request goes. Its path is that within the plane afterwards.
     fn route(&self, parts: &mut Parts) -> Result<(PlaneName, Way), StatusCode> {
         match &self.host {
-            Host::Plane { plane, upstream } => {
-                Ok((plane.clone(), way::remote(upstream, Credentials::Own)))
-            }
+            Host::Plane { plane, upstream } => Ok((plane.clone(), way::remote(upstream, Credentials::Own))),
             Host::Milo { milo, identity, tokens } => {
                 let shown = parts.headers.remove(AUTHORIZATION);
                 let shown = shown.as_ref().and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));

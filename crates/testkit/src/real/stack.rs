@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use compute_api::conditions as c;
 use compute_api::labels;
 use compute_api::milo::{CONDITION_READY, Project};
 use compute_api::networking::{Location, LocationBinding};
-use compute_api::conditions as c;
 use compute_apiserver::{ApiServer, Authority, Identity, Options, PlaneName};
 use compute_core::location::Offered;
 use compute_local::census::Census;
+use compute_local::content;
 use compute_local::ledger_admission::{self, Registrations};
 use compute_local::planes::{self, Role};
-use compute_local::content;
 use compute_platform::{locations, quota};
 use compute_runtime::tasks::{Ended, Tasks};
 use compute_runtime::{Plane, PlaneId, Runtime};
@@ -150,7 +150,8 @@ impl RealStack {
         for (city, cell) in &self.foundation.cells {
             let host = Host::Plane { plane: planes::cell(city).unwrap(), upstream: cell.server.bare() };
             let listener = Listener::start(&self.authority, &self.wires, &Worker::Surroundings, host).await;
-            members::lead(&self.foundation.hub, &cell.cluster, &listener.url(), self.authority.certificate()).await;
+            members::lead(&self.foundation.hub, &cell.cluster, &listener.url(), self.authority.certificate())
+                .await;
             listeners.push(listener);
         }
         members::reconnect(running, &self.foundation).await;
@@ -343,6 +344,16 @@ impl RealStack {
             .await;
         }
         self.assert_all_run();
+    }
+
+    /// The managers that run, each with its number for the system.
+    pub fn managers(&self) -> Vec<(String, u32)> {
+        let running = self.running.lock();
+        let managers = running.values().filter_map(|running| match running {
+            Running::Process(manager) => Some((manager.name().to_owned(), manager.pid())),
+            Running::Here(_) => None,
+        });
+        managers.collect()
     }
 
     /// Fails if somebody has ended by themselves.

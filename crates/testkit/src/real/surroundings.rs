@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use compute_api::milo::Project;
 use compute_apiserver::Identity;
 use compute_local::census::Census;
 use compute_local::{content, planes};
@@ -14,7 +15,6 @@ use compute_runtime::engage::{self, milo};
 use compute_runtime::events::{self, Reporter};
 use compute_runtime::tasks::Tasks;
 use compute_runtime::{Plane, PlaneId, Planes, Runtime};
-use compute_api::milo::Project;
 use kube::Client;
 
 use super::foundation::{Engine, Foundation};
@@ -43,9 +43,10 @@ const WORKER: Worker = Worker::Surroundings;
 impl Surroundings {
     /// On these servers. `bare` is what was on the real project's server before any project.
     pub fn new(foundation: &Foundation, milo: &Arc<Milo>, wires: &Wires, bare: Census) -> Self {
-        let cells = foundation.cells.iter().map(|(city, cell)| {
-            (city.clone(), (cell.cluster.clone(), cell.server.admin()))
-        });
+        let cells = foundation
+            .cells
+            .iter()
+            .map(|(city, cell)| (city.clone(), (cell.cluster.clone(), cell.server.admin())));
         Self {
             runtime: Runtime::system(),
             wires: wires.clone(),

@@ -11,8 +11,8 @@ use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use kube::Client;
 use kube::client::Body;
-use tower::util::BoxCloneSyncService;
 use tower::ServiceExt as _;
+use tower::util::BoxCloneSyncService;
 
 /// What comes back.
 pub type Answer = UnsyncBoxBody<Bytes, io::Error>;

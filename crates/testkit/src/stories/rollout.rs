@@ -31,7 +31,7 @@ pub async fn image_change_rolls_one_at_a_time(stack: &impl Stack) {
     let (here, there) = (cities[0].as_str(), cities[1].as_str());
     let names = [here, there].map(|city| format!("web-main-{}", city.to_lowercase()));
     let mut wanted = workload("web", &[here, there], 3);
-    wanted.spec.template.set_annotation("simulated.datumapis.com/start-delay", "100ms");
+    wanted.spec.template.set_annotation("simulated.datumapis.com/start-delay", "500ms");
     view.create(&wanted).await;
     let all = [(names[0].as_str(), 3), (names[1].as_str(), 3)];
     view.until_ready("web", &all).await;

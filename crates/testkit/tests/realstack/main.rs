@@ -22,10 +22,9 @@ fn all() -> Vec<(&'static str, Tell)> {
     let mut found: Vec<(&'static str, Tell)> = Vec::new();
     macro_rules! tell {
         ($module:ident, $story:ident) => {
-            found.push((
-                concat!(stringify!($module), "::", stringify!($story)),
-                |stack| stories::$module::$story(stack).boxed_local(),
-            ));
+            found.push((concat!(stringify!($module), "::", stringify!($story)), |stack| {
+                stories::$module::$story(stack).boxed_local()
+            }));
         };
     }
     for_each_story!(tell);
@@ -49,9 +48,9 @@ fn main() -> ExitCode {
     }
     let filter = tracing_subscriber::EnvFilter::try_from_env("COMPUTE_LOG").unwrap_or_else(|_| "off".into());
     tracing_subscriber::fmt().with_env_filter(filter).init();
-    let wanted = all().into_iter().filter(|(name, _)| {
-        words.is_empty() || words.iter().any(|word| name.contains(word.as_str()))
-    });
+    let wanted = all()
+        .into_iter()
+        .filter(|(name, _)| words.is_empty() || words.iter().any(|word| name.contains(word.as_str())));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let failed = runtime.block_on(tell_all(wanted.collect()));
     if failed.is_empty() {
@@ -84,7 +83,11 @@ async fn tell_all(wanted: Vec<(&'static str, Tell)>) -> Vec<&'static str> {
             (true, false) => "FAILED: it left something behind",
             (false, _) => "FAILED",
         };
-        println!("story {name} ... {said} ({:.1} s, {:.1} s to clear)", story.as_secs_f64(), (began.elapsed() - story).as_secs_f64());
+        println!(
+            "story {name} ... {said} ({:.1} s, {:.1} s to clear)",
+            story.as_secs_f64(),
+            (began.elapsed() - story).as_secs_f64()
+        );
         if said != "ok" {
             failed.push(name);
         }

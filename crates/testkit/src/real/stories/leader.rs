@@ -49,7 +49,8 @@ pub async fn leader_killed(stack: &RealStack) {
             leader.stop().await;
         }
         // The one that is left judges, also before it leads.
-        view.change("web", &serde_json::json!({ "metadata": { "labels": { "round": round.to_string() } } })).await;
+        view.change("web", &serde_json::json!({ "metadata": { "labels": { "round": round.to_string() } } }))
+            .await;
         known = until_another_leads(stack, Some(&known)).await;
         let count = usize::try_from(count).unwrap();
         view.until_ready("web", &[(&names[0], count), (&names[1], count)]).await;

@@ -44,7 +44,11 @@ pub async fn karmada_stopped_for_a_while(stack: &RealStack) {
     view.until_gone("deleted").await;
     view.until_ready("kept", &[(&name("kept"), 1)]).await;
     let instance = format!("{}-0", name("kept"));
-    assert_eq!(view.instances_in(city).await[&instance].uid(), kept[&instance].uid(), "it was to be left alone");
+    assert_eq!(
+        view.instances_in(city).await[&instance].uid(),
+        kept[&instance].uid(),
+        "it was to be left alone"
+    );
 }
 
 /// A cell's API server is stopped: the cell is said not to answer, the other city goes on, and all is caught up with when it is back.
@@ -73,7 +77,11 @@ pub async fn cell_api_server_stopped_for_a_while(stack: &RealStack) {
     running.start_process(&server).await.unwrap();
     view.until_ready("web", &[(&names[0], 2), (&names[1], 2)]).await;
     let first = format!("{}-0", names[0]);
-    assert_eq!(before[&first].uid(), view.instances_in(here).await[&first].uid(), "nothing was to be evicted");
+    assert_eq!(
+        before[&first].uid(),
+        view.instances_in(here).await[&first].uid(),
+        "nothing was to be evicted"
+    );
 }
 
 /// While a cell cannot ask for quota, instances that have theirs run on, new ones wait and say why, and what is deleted stops but stays until its claim is
@@ -106,7 +114,11 @@ pub async fn quota_backend_down_for_a_while(stack: &RealStack) {
         let Some(real) = real else { return Err("it is gone before its claim is released".to_owned()) };
         let left = real.finalizers().to_vec();
         let only_ours = left == [compute_api::finalizers::INSTANCE];
-        if real.metadata.deletion_timestamp.is_some() && only_ours { Ok(()) } else { Err(format!("{left:?}")) }
+        if real.metadata.deletion_timestamp.is_some() && only_ours {
+            Ok(())
+        } else {
+            Err(format!("{left:?}"))
+        }
     })
     .await;
     stack.wires.mend_all();

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::ServerName;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::CertificateDer;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
