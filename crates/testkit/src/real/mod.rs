@@ -17,6 +17,7 @@ mod balancer;
 pub mod foundation;
 pub mod install;
 pub mod manager;
+mod managers;
 mod members;
 pub mod milo;
 pub mod projects;
