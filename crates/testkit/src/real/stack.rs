@@ -23,14 +23,14 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::audit::{Asked, Logs, Memory};
 use super::balancer::Balancer;
 use super::foundation::{Endpoint, Foundation};
 use super::install;
-use super::manager::{Files, Launch, Manager, free_address};
+use super::manager::{Launch, Manager, free_address};
 use super::milo::Milo;
 use super::proxy::{Host, Listener};
 use super::surroundings::Surroundings;
