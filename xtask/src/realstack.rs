@@ -168,13 +168,14 @@ pub(crate) fn run_program(program: std::process::Command) -> Result<ExitCode> {
     })
 }
 
-/// First whether the stack itself is as it should be, unless certain tests are asked for; then what is tested on it.
+/// First whether the stack itself is as it should be and takes what is deployed, unless certain tests are asked for; then what is tested on it.
 async fn run_tests(running: &Running, arguments: &[OsString]) -> Result<ExitCode> {
     if arguments.is_empty() {
         let own = run_on(running, cargo(&["test", "--test", "live"], &[])).await?;
         if own != ExitCode::SUCCESS {
             return Ok(own);
         }
+        tokio::task::block_in_place(|| super::config::apply_all(running))?;
     }
     run_on(running, cargo(&["test", "--test", "realstack"], arguments)).await
 }

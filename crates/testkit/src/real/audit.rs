@@ -70,8 +70,13 @@ impl Asked {
         if is_refused {
             self.refused.push(format!("{role:?} in {plane:?}: {} {}", record["verb"], record["requestURI"]));
         }
-        let right = (text(&object["apiGroup"]), resource, text(&record["verb"]));
-        self.used.entry((role, plane)).or_default().insert(right);
+        let used = self.used.entry((role, plane)).or_default();
+        let mut use_right = |verb: String| used.insert((text(&object["apiGroup"]), resource.clone(), verb));
+        // An apply that makes an object needs both rights, and is written down as one of them.
+        if record["verb"] == "patch" && record["responseStatus"]["code"] == 201 {
+            use_right("create".to_owned());
+        }
+        use_right(text(&record["verb"]));
     }
 }
 
@@ -96,8 +101,13 @@ impl Logs {
     pub fn of(foundation: &Foundation) -> Self {
         let Some(running) = foundation.running() else { return Self::default() };
         let cells = running.cells().values().map(|cell| (Plane::Cell, &cell.server));
-        let servers = [(Plane::Project, running.management()), (Plane::Hub, running.hub())].into_iter().chain(cells);
-        Self(servers.map(|(plane, server)| (plane, server.audit_log.clone(), length(&server.audit_log))).collect())
+        let servers =
+            [(Plane::Project, running.management()), (Plane::Hub, running.hub())].into_iter().chain(cells);
+        Self(
+            servers
+                .map(|(plane, server)| (plane, server.audit_log.clone(), length(&server.audit_log)))
+                .collect(),
+        )
     }
 
     /// What managers asked of all servers.
@@ -128,17 +138,22 @@ pub fn granted() -> BTreeMap<(Role, Plane), BTreeSet<Right>> {
         for rule in rules {
             for group in rule.api_groups.iter().flatten() {
                 for resource in rule.resources.iter().flatten() {
-                    let rights = rule.verbs.iter().map(|verb| (group.clone(), resource.clone(), verb.clone()));
+                    let rights =
+                        rule.verbs.iter().map(|verb| (group.clone(), resource.clone(), verb.clone()));
                     all.entry((role, plane)).or_default().extend(rights);
                 }
             }
         }
     };
     grant(Role::Management, Plane::Core, management::rbac::core());
+    grant(Role::Management, Plane::Core, management::rbac::core_internal());
     grant(Role::Management, Plane::Project, management::rbac::project());
+    // The server of the one real project is the cluster that the management role runs in, too.
+    grant(Role::Management, Plane::Project, management::rbac::leader_election());
     grant(Role::Management, Plane::Project, compute_admission::rbac::project());
     grant(Role::Management, Plane::Hub, management::rbac::hub());
     grant(Role::Cell, Plane::Cell, cell::rbac::cell());
+    grant(Role::Cell, Plane::Cell, cell::rbac::leader_election());
     grant(Role::Cell, Plane::Cell, compute_providers::rbac::cell());
     grant(Role::Cell, Plane::Hub, cell::rbac::hub());
     grant(Role::Cell, Plane::Project, cell::rbac::project());
