@@ -213,6 +213,7 @@ fn check_history(events: &[WatchEvent<ConfigMap>], asked: &BTreeSet<String>, car
     let mut present: BTreeMap<String, &ConfigMap> = BTreeMap::new();
     // Who once waited for its dependents has set their deletion off, even if it was told otherwise later.
     let mut waited = BTreeSet::new();
+    let mut owners: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for event in events {
         let (WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) = event
         else {
@@ -236,8 +237,14 @@ fn check_history(events: &[WatchEvent<ConfigMap>], asked: &BTreeSet<String>, car
                 );
             }
         }
+        owners
+            .entry(uid.clone())
+            .or_default()
+            .extend(object.owner_references().iter().map(|owner| owner.uid.clone()));
         if let (true, Some(before)) = (gone && !careless.contains(&uid), before) {
-            check_dependents(before, &uid, &present);
+            check_dependents(before, &uid, &present, |dependent| {
+                waited.contains(dependent) && is_above(dependent, &uid, &owners)
+            });
         }
         if in_foreground(object) {
             waited.insert(uid.clone());
@@ -255,19 +262,47 @@ fn in_foreground(object: &ConfigMap) -> bool {
         && object.finalizers().iter().any(|found| found == FOREGROUND)
 }
 
-/// When an owner goes in the foreground nothing that blocks it is left, but for objects of a circle that wait for it in
+/// When an owner goes in the foreground nothing that blocks it is left, but for objects of a circle that have waited for it in
 /// turn; when it goes as `orphan`, nothing names it any more.
-fn check_dependents(owner: &ConfigMap, uid: &str, present: &BTreeMap<String, &ConfigMap>) {
-    for dependent in present.values().filter(|object| object.uid().as_deref() != Some(uid)) {
+fn check_dependents(
+    owner: &ConfigMap,
+    uid: &str,
+    present: &BTreeMap<String, &ConfigMap>,
+    is_in_circle: impl Fn(&str) -> bool,
+) {
+    for (dependent_uid, dependent) in present.iter().filter(|(other, _)| *other != uid) {
         let reference = dependent.owner_references().iter().find(|reference| reference.uid == uid);
         let Some(reference) = reference else { continue };
         let orphans = owner.finalizers().iter().any(|finalizer| finalizer == "orphan");
         assert!(!orphans, "{} was not set free by {}", dependent.name_any(), owner.name_any());
         if in_foreground(owner) && reference.block_owner_deletion == Some(true) {
-            let circle = in_foreground(dependent);
-            assert!(circle, "{} went before {}", owner.name_any(), dependent.name_any());
+            let circle = is_in_circle(dependent_uid);
+            assert!(
+                circle,
+                "{} went before {}: {:?}",
+                owner.name_any(),
+                dependent.name_any(),
+                dependent.metadata
+            );
         }
     }
+}
+
+/// Whether an object has been an owner of another, itself or through others.
+fn is_above(above: &str, below: &str, owners: &BTreeMap<String, BTreeSet<String>>) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut next = vec![below];
+    while let Some(uid) = next.pop() {
+        for owner in owners.get(uid).into_iter().flatten() {
+            if owner == above {
+                return true;
+            }
+            if seen.insert(owner) {
+                next.push(owner);
+            }
+        }
+    }
+    false
 }
 
 /// What is left to do, if anything: nothing is to be on its way out, and every owner that is named lives.
