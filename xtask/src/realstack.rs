@@ -136,14 +136,9 @@ async fn down(place: &Place) -> Result<()> {
 
 async fn test(place: &Place, version: Version, keep: bool, arguments: &[OsString]) -> Result<ExitCode> {
     // First, so that the stack does not idle while tests are compiled, and does not come up for tests that are not.
-    for build in [
-        cargo(&["build", "--bins"], &[]),
-        cargo(&["test", "--test", "live", "--test", "realstack", "--no-run"], &[]),
-    ] {
-        let built = run_here(build).await?;
-        if built != ExitCode::SUCCESS {
-            return Ok(built);
-        }
+    let built = run_here(cargo(&["build", "--bins", "--test", "live", "--test", "realstack"], &[])).await?;
+    if built != ExitCode::SUCCESS {
+        return Ok(built);
     }
     let up = up(place, version).await?;
     // From here on an interrupt ends the tests, which get it too, and never this command before it has cleared up.
@@ -168,13 +163,14 @@ pub(crate) fn run_program(program: std::process::Command) -> Result<ExitCode> {
     })
 }
 
-/// First whether the stack itself is as it should be, unless certain tests are asked for; then what is tested on it.
+/// First whether the stack itself is as it should be and takes what is deployed, unless certain tests are asked for; then what is tested on it.
 async fn run_tests(running: &Running, arguments: &[OsString]) -> Result<ExitCode> {
     if arguments.is_empty() {
         let own = run_on(running, cargo(&["test", "--test", "live"], &[])).await?;
         if own != ExitCode::SUCCESS {
             return Ok(own);
         }
+        tokio::task::block_in_place(|| super::config::apply_all(running))?;
     }
     run_on(running, cargo(&["test", "--test", "realstack"], arguments)).await
 }

@@ -11,7 +11,7 @@ use compute_api::k8s::Namespace;
 use compute_realstack::STATE_VARIABLE;
 use compute_runtime::{Plane, PlaneId, Runtime};
 use compute_testkit::real::{Foundation, RealStack};
-use compute_testkit::{Place, Stack as _};
+use compute_testkit::{Pace, Place, Stack as _, set_pace};
 use futures::future::try_join_all;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
@@ -35,6 +35,8 @@ Processor time of all of the above, and what is resident at its end, with all in
 
 const PROJECT: &str = "bench";
 const REPLICAS: usize = 3;
+/// How long hundreds of objects may take to go.
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// How much is measured.
 pub struct Extent {
@@ -58,6 +60,7 @@ pub async fn measure(folder: &Path, extent: &Extent) -> Result<Vec<Section>> {
     let state = std::env::var_os(STATE_VARIABLE).with_context(|| {
         format!("{STATE_VARIABLE} does not say where the stack is: cargo xtask bench realstack")
     })?;
+    set_pace(Pace { deadline: PATIENCE, every: Duration::from_millis(25) });
     let stack = RealStack::start(Foundation::real(state.as_ref()), folder).await;
     stack.make_project(PROJECT).await;
     let sections = Flow::new(&stack).await?.measure(&stack, extent).await?;

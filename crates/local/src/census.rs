@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context as _, Result};
-use kube::api::ListParams;
+use kube::api::{ApiResource, ListParams};
 use kube::core::PartialObjectMeta;
 use kube::discovery::{Discovery, verbs};
 use kube::{Api, Client};
 
-/// Objects by kind, each as `namespace/name`, or `name` if the kind has no namespaces.
+/// Objects by kind and its API group, each as `namespace/name`, or `name` if the kind has no namespaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Census(pub BTreeMap<String, BTreeSet<String>>);
 
@@ -40,6 +40,7 @@ impl std::fmt::Display for Census {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut first = true;
         for (kind, names) in &self.0 {
+            let kind = kind.split('.').next().unwrap_or_default();
             for name in names {
                 if !std::mem::take(&mut first) {
                     f.write_str(", ")?;
@@ -48,6 +49,14 @@ impl std::fmt::Display for Census {
             }
         }
         Ok(())
+    }
+}
+
+/// The full name of a kind: kinds of several groups may have the same.
+pub fn kind(resource: &ApiResource) -> String {
+    match resource.group.as_str() {
+        "" => resource.kind.clone(),
+        group => format!("{}.{group}", resource.kind),
     }
 }
 
@@ -79,7 +88,7 @@ pub async fn take(client: &Client) -> Result<Census> {
             });
             let names: BTreeSet<String> = names.collect();
             if !names.is_empty() {
-                census.0.insert(resource.kind.clone(), names);
+                census.0.insert(kind(&resource), names);
             }
         }
     }

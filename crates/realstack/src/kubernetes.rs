@@ -247,6 +247,8 @@ fn apiserver(
         flag("authorization-mode", "RBAC"),
         // Pods need no service account where nothing runs them, and no volume is ever in use.
         flag("disable-admission-plugins", "ServiceAccount,StorageObjectInUseProtection"),
+        // Some clusters ask whether who names an owner may finalize it. Who may here may there.
+        flag("enable-admission-plugins", "OwnerReferencesPermissionEnforcement"),
         flag("service-account-issuer", "https://kubernetes.default.svc"),
         flag("service-account-key-file", public_file),
         flag("service-account-signing-key-file", private_file),

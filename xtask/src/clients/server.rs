@@ -86,7 +86,9 @@ impl Server {
 /// Builds the server; gives the path of the program.
 fn build() -> Result<PathBuf> {
     let output = crate::cargo()
-        .args(["build", "--package", "compute-local", "--message-format", "json-render-diagnostics"])
+        // With a test of the workspace, features are those of all its tests, and little is built twice.
+        .args(["build", "--workspace", "--bin", "compute-local", "--test", "live"])
+        .args(["--message-format", "json-render-diagnostics"])
         .stderr(Stdio::inherit())
         .output()
         .context("cannot run cargo")?;

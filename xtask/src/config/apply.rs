@@ -34,14 +34,30 @@ impl Cluster<'_> {
         let documents: Vec<_> = objects.iter().map(Value::to_string).collect();
         let arguments =
             ["apply", "--server-side", "--force-conflicts", "--validate=strict", MANAGER, "-f", "-"];
-        self.run(&arguments, &documents.join("\n"))
+        self.run(&arguments, &documents.join("\n")).map(drop)
     }
 
-    /// Applies the stand-ins for what others bring: the kinds among `objects`, until they are served, and the namespaces that these are in.
+    /// Deletes the webhook configurations among objects.
+    pub(crate) fn delete_webhooks(&self, objects: &[Value]) -> Result<()> {
+        let webhooks =
+            objects.iter().filter(|object| text(object, "/kind").ends_with("WebhookConfiguration"));
+        let documents: Vec<_> = webhooks.map(Value::to_string).collect();
+        if documents.is_empty() {
+            return Ok(());
+        }
+        self.run(&["delete", "--filename=-"], &documents.join("\n")).map(drop)
+    }
+
+    /// Applies the stand-ins for what others bring: the kinds among `objects` that the server lacks, until they are served, and the namespaces
+    /// that these are in.
     pub(crate) fn apply_stand_ins(&self, objects: &[Value]) -> Result<()> {
         let used: BTreeSet<_> = objects.iter().map(|object| (group(object), text(object, "/kind"))).collect();
         let mut wanted = stand_ins()?;
         wanted.retain(|crd| used.contains(&(text(crd, "/spec/group"), text(crd, "/spec/names/kind"))));
+        let there = self.run(&["get", "crd", "--output=name"], "")?;
+        let there: BTreeSet<_> =
+            there.lines().filter_map(|name| name.split_once('/')).map(|(_, name)| name).collect();
+        wanted.retain(|crd| !there.contains(text(crd, "/metadata/name").as_str()));
         if !wanted.is_empty() {
             self.apply(&wanted)?;
             let names: Vec<_> =
@@ -65,7 +81,8 @@ impl Cluster<'_> {
         if missing.is_empty() { Ok(()) } else { self.apply(&missing) }
     }
 
-    fn run(&self, arguments: &[&str], stdin: &str) -> Result<()> {
+    /// What kubectl prints.
+    fn run(&self, arguments: &[&str], stdin: &str) -> Result<String> {
         let mut command = Command::new(&self.kubectl.program);
         command.arg("--kubeconfig").arg(&self.kubeconfig);
         if let Some(context) = &self.context {
@@ -81,7 +98,7 @@ impl Cluster<'_> {
         if output.code != Some(0) || output.stderr.contains("Warning:") {
             bail!("{output}");
         }
-        Ok(())
+        Ok(output.stdout)
     }
 }
 

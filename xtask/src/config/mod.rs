@@ -8,6 +8,7 @@ mod apply;
 mod build;
 mod check;
 mod embedded;
+mod real;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use serde_json::Value;
 use crate::clients::tools;
 
 pub(crate) use apply::Cluster;
+pub(crate) use real::apply_all;
 
 #[derive(Subcommand)]
 pub(crate) enum Chore {

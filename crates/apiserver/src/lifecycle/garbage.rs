@@ -49,13 +49,13 @@ pub(super) async fn collect(target: &Target, object: &Arc<Object>, gone_owner: O
         delete(target, object, waiting > 0).await
     };
     match result {
-        // It has changed meanwhile, perhaps to another owner: judge what it is now.
-        Err(ApiError::Conflict { .. }) => {
+        // It has changed meanwhile, perhaps to another owner: judge what it is now. What it changes to may not be there to be read yet; then it
+        // is tried again later.
+        Err(conflict @ ApiError::Conflict { .. }) => {
             match target.plane.store.get(&target.resource.table, &object.meta.key) {
-                Some(fresh) if fresh.revision != object.revision => {
-                    Box::pin(collect(target, &fresh, gone_owner)).await
-                }
-                _ => Ok(()),
+                None => Ok(()),
+                Some(fresh) if fresh.revision == object.revision => Err(conflict),
+                Some(fresh) => Box::pin(collect(target, &fresh, gone_owner)).await,
             }
         }
         result => settled(result),

@@ -76,6 +76,11 @@ pub async fn apply(client: &Client, object: &Value) -> DynamicObject {
     .await
 }
 
+/// A namespace.
+pub fn namespace(name: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })
+}
+
 /// What a worker's service account is called, wherever it has one.
 pub fn account(worker: &Worker) -> String {
     worker.identity().user

@@ -12,10 +12,12 @@
 //!
 //! One stack serves many stories, one after another: [`RealStack::clear`] takes away what a story has made.
 
+pub mod audit;
 mod balancer;
 pub mod foundation;
 pub mod install;
 pub mod manager;
+mod managers;
 mod members;
 pub mod milo;
 pub mod projects;

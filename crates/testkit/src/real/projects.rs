@@ -82,7 +82,7 @@ pub async fn take(client: &Client) -> anyhow::Result<Census> {
 }
 
 /// Kinds that servers keep by themselves.
-const IGNORED: [&str; 3] = ["ComponentStatus", "Lease", "Work"];
+const IGNORED: [&str; 3] = ["ComponentStatus", "Lease.coordination.k8s.io", "Work.work.karmada.io"];
 
 async fn delete(client: &Client, left: &Census) -> anyhow::Result<()> {
     let discovery =
@@ -91,7 +91,7 @@ async fn delete(client: &Client, left: &Census) -> anyhow::Result<()> {
         DeleteParams { propagation_policy: Some(PropagationPolicy::Background), ..DeleteParams::default() };
     for group in discovery.groups() {
         for (resource, capabilities) in group.recommended_resources() {
-            for name in left.0.get(&resource.kind).into_iter().flatten() {
+            for name in left.0.get(&census::kind(&resource)).into_iter().flatten() {
                 let api: Api<DynamicObject> = match (&capabilities.scope, name.split_once('/')) {
                     (Scope::Namespaced, Some((namespace, _))) => {
                         Api::namespaced_with(client.clone(), namespace, &resource)

@@ -3,7 +3,10 @@
 pub mod failure;
 pub mod leader;
 pub mod outage;
+pub mod rights;
 pub mod rotation;
+pub mod stray;
+pub mod upgrade;
 
 /// Calls a macro with the module and the name of every story that only this stack tells.
 #[macro_export]
@@ -16,5 +19,9 @@ macro_rules! for_each_real_story {
         $tell!(outage, cell_api_server_stopped_for_a_while);
         $tell!(outage, quota_backend_down_for_a_while);
         $tell!(rotation, credentials_are_renewed_while_work_goes_on);
+        $tell!(stray, instance_without_a_project);
+        $tell!(upgrade, kinds_are_brought_up_to_date);
+        $tell!(rights, nothing_is_refused);
+        $tell!(rights, every_right_is_used);
     };
 }
