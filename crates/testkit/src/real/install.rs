@@ -89,21 +89,22 @@ pub fn account(worker: &Worker) -> String {
 /// Gives a worker a service account with some roles of a plane, and no more than those.
 pub async fn identity(client: &Client, worker: &Worker, roles: &[&str]) {
     let account = account(worker);
-    apply(client, &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }))
-        .await;
+    apply(client, &namespace(NAMESPACE)).await;
     apply(client, &service_account(&account)).await;
     for role in roles {
-        apply(
-            client,
-            &json!({
-                "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
-                "metadata": { "name": format!("{role}-{account}") },
-                "roleRef": { "apiGroup": RBAC, "kind": "ClusterRole", "name": role },
-                "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": NAMESPACE }],
-            }),
-        )
-        .await;
+        bind(client, role, &account).await;
     }
+}
+
+/// Gives a service account a role of a plane.
+async fn bind(client: &Client, role: &str, account: &str) {
+    let binding = json!({
+        "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
+        "metadata": { "name": format!("{role}-{account}") },
+        "roleRef": { "apiGroup": RBAC, "kind": "ClusterRole", "name": role },
+        "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": NAMESPACE }],
+    });
+    apply(client, &binding).await;
 }
 
 /// Lets a worker hold leases in its own cluster.
@@ -148,10 +149,23 @@ fn service_account(name: &str) -> Value {
 
 /// A new token of a worker's service account.
 pub async fn token(client: &Client, worker: &Worker) -> String {
+    token_of(client, &account(worker)).await
+}
+
+/// Lets somebody who is no worker do what some rules say, in the whole plane; their token.
+pub async fn person(client: &Client, name: &str, rules: &Value) -> String {
+    apply(client, &namespace(NAMESPACE)).await;
+    apply(client, &service_account(name)).await;
+    let role = json!({ "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole", "metadata": { "name": name }, "rules": rules });
+    apply(client, &role).await;
+    bind(client, name, name).await;
+    token_of(client, name).await
+}
+
+async fn token_of(client: &Client, account: &str) -> String {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
     let spec = TokenRequestSpec { expiration_seconds: Some(TOKEN_LIFETIME), ..TokenRequestSpec::default() };
     let request = TokenRequest { spec, ..TokenRequest::default() };
-    let made =
-        accounts.create_token_request(&account(worker), &PostParams::default(), &request).await.unwrap();
+    let made = accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
     made.status.unwrap().token
 }

@@ -35,14 +35,16 @@ pub struct Launch {
     pub log: PathBuf,
 }
 
-/// The program: what `COMPUTE_MANAGER` says, or what was built beside this test.
-pub fn program() -> PathBuf {
-    if let Some(set) = std::env::var_os("COMPUTE_MANAGER") {
-        return set.into();
-    }
+/// The manager: what `COMPUTE_MANAGER` says, or what was built beside this test.
+fn manager() -> PathBuf {
+    std::env::var_os("COMPUTE_MANAGER").map_or_else(|| program("compute-manager"), PathBuf::from)
+}
+
+/// A program of ours that was built beside this test.
+pub fn program(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap();
-    let built = own.ancestors().nth(2).unwrap().join("compute-manager");
-    assert!(built.exists(), "{} is not there: cargo build -p compute-manager", built.display());
+    let built = own.ancestors().nth(2).unwrap().join(name);
+    assert!(built.exists(), "{} is not there: cargo build --workspace --bins", built.display());
     built
 }
 
@@ -56,7 +58,7 @@ impl Manager {
     pub fn launch(launch: &Launch) -> Self {
         let health = free_address();
         let log = File::options().create(true).append(true).open(&launch.log).unwrap();
-        let child = Command::new(program())
+        let child = Command::new(manager())
             .args(&launch.flags)
             .arg(format!("--health-probe-bind-address={health}"))
             .arg("--log-format=text")

@@ -3,6 +3,7 @@
 pub mod failure;
 pub mod leader;
 pub mod outage;
+pub mod person;
 pub mod rights;
 pub mod rotation;
 pub mod stray;
@@ -19,6 +20,7 @@ macro_rules! for_each_real_story {
         $tell!(outage, cell_api_server_stopped_for_a_while);
         $tell!(outage, quota_backend_down_for_a_while);
         $tell!(rotation, credentials_are_renewed_while_work_goes_on);
+        $tell!(person, works_with_the_command_line);
         $tell!(stray, instance_without_a_project);
         $tell!(upgrade, kinds_are_brought_up_to_date);
         $tell!(rights, nothing_is_refused);

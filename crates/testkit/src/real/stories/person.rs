@@ -1,0 +1,91 @@
+//! Somebody at a terminal.
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use compute_api::{compute, networking, quota};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::real::manager::{Files, program};
+use crate::real::{RealStack, install};
+use crate::stack::Stack as _;
+use crate::view::View;
+
+const IMAGE: &str = "ghcr.io/example/web:1.0";
+
+/// Deploy, look, change, go back, scale, destroy: with nothing but the program and a kubeconfig.
+pub async fn works_with_the_command_line(stack: &RealStack) {
+    let view = View::new(stack, "terminal").await;
+    let city = &stack.cities()[0];
+    let token = install::person(&view.client(), "ann", &rights()).await;
+    let server = &stack.foundation.management;
+    let files = Files::new(stack.dir.join("ann"));
+    let terminal = Terminal { kubeconfig: files.kubeconfig("ann", &server.url, &server.ca_pem, &token) };
+
+    terminal.shows("cities -o name", city).await;
+    terminal.shows("quota", "instances").await;
+    let deploy = format!("deploy web --image {IMAGE} --city {city} --min 2");
+    terminal.shows(&format!("{deploy} --dry-run"), "Nothing was written").await;
+    terminal.shows(&deploy, "2 Available").await;
+    terminal.shows("status web", "all 2 instances ready").await;
+    terminal.shows("explain web", "Nothing is in the way").await;
+    terminal.shows("instances --workload web -o name", &format!("web-main-{}-1", city.to_lowercase())).await;
+    terminal.shows("deploy web --env MODE=fast", "env MODE added").await;
+    terminal.shows("rollout undo web", "env MODE removed").await;
+    terminal.shows("scale web --min 1", "1 instance: 1 Available").await;
+    let history: Vec<Value> =
+        serde_json::from_str(&terminal.run("rollout history web -o json").await).unwrap();
+    let actions: Vec<_> = history.iter().map(|one| one["action"].as_str().unwrap()).collect();
+    assert_eq!(actions, ["deploy", "deploy", "undo to revision 1", "scale"]);
+    assert!(
+        history.iter().all(|one| one["by"].as_str().is_some_and(|by| by.ends_with("ann"))),
+        "{history:#?}"
+    );
+    terminal.shows("destroy web -y", "is gone").await;
+    assert_eq!(terminal.run("workloads -o name").await, "");
+    view.until_gone("web").await;
+}
+
+struct Terminal {
+    kubeconfig: PathBuf,
+}
+
+impl Terminal {
+    /// Types a command; what it prints.
+    async fn run(&self, line: &str) -> String {
+        let output = Command::new(program("datumctl-compute"))
+            .args(line.split_whitespace())
+            .env_clear()
+            .env("HOME", self.kubeconfig.parent().unwrap())
+            .env("KUBECONFIG", &self.kubeconfig)
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{line}: {}\n{said}{text}", output.status);
+        text
+    }
+
+    async fn shows(&self, line: &str, part: &str) {
+        let text = self.run(line).await;
+        assert!(text.contains(part), "{line}: no {part:?} in:\n{text}");
+    }
+}
+
+/// What somebody needs who deploys.
+fn rights() -> Value {
+    let look = ["get", "list", "watch"];
+    json!([
+        { "apiGroups": [compute::GROUP], "resources": ["workloads"],
+          "verbs": ["get", "list", "watch", "create", "patch", "delete"] },
+        { "apiGroups": [compute::GROUP], "resources": ["workloaddeployments", "instances"], "verbs": look },
+        { "apiGroups": [networking::GROUP], "resources": ["locationbindings", "networks"], "verbs": look },
+        { "apiGroups": [quota::GROUP], "resources": ["allowancebuckets"], "verbs": look },
+        { "apiGroups": [""], "resources": ["namespaces", "events"], "verbs": look },
+        { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "update", "patch"] },
+    ])
+}
