@@ -36,6 +36,9 @@ pub enum Role {
 /// What may be done: API group, resource with its part, verb.
 pub type Right = (String, String, String);
 
+/// How an API server says that a namespace is going.
+const TOO_LATE: &str = "because it is being terminated";
+
 /// What was asked.
 #[derive(Debug, Default)]
 pub struct Asked {
@@ -62,13 +65,12 @@ impl Asked {
             Some(part) if !part.is_empty() => format!("{}/{part}", text(&object["resource"])),
             _ => text(&object["resource"]),
         };
-        // A server also forbids what comes too late, such as an object in a namespace that is going.
-        let is_refused = match record["annotations"]["authorization.k8s.io/decision"].as_str() {
-            Some(decision) => decision == "forbid",
-            None => record["responseStatus"]["code"] == 403,
-        };
-        if is_refused {
-            self.refused.push(format!("{role:?} in {plane:?}: {} {}", record["verb"], record["requestURI"]));
+        let answer = &record["responseStatus"];
+        // What comes too late for a namespace that is going is forbidden to everybody.
+        let too_late = answer["message"].as_str().is_some_and(|said| said.ends_with(TOO_LATE));
+        if answer["code"] == 403 && !too_late {
+            let what = format!("{} {}: {}", record["verb"], record["requestURI"], answer["message"]);
+            self.refused.push(format!("{role:?} in {plane:?}: {what}"));
         }
         let used = self.used.entry((role, plane)).or_default();
         let mut use_right = |verb: String| used.insert((text(&object["apiGroup"]), resource.clone(), verb));
@@ -117,10 +119,9 @@ impl Logs {
         for (plane, path, from) in &self.0 {
             let text = std::fs::read(path).unwrap();
             let text = String::from_utf8_lossy(&text[*from..]).into_owned();
-            for line in text.lines() {
-                if let Ok(record) = serde_json::from_str(line) {
-                    asked.take(Some(*plane), &record);
-                }
+            // The last line may be in the making.
+            for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+                asked.take(Some(*plane), &serde_json::from_str(line).unwrap());
             }
         }
         asked

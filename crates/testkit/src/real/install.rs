@@ -89,8 +89,7 @@ pub fn account(worker: &Worker) -> String {
 /// Gives a worker a service account with some roles of a plane, and no more than those.
 pub async fn identity(client: &Client, worker: &Worker, roles: &[&str]) {
     let account = account(worker);
-    apply(client, &json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": NAMESPACE } }))
-        .await;
+    apply(client, &namespace(NAMESPACE)).await;
     apply(client, &service_account(&account)).await;
     for role in roles {
         apply(
