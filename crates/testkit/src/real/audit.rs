@@ -1,10 +1,12 @@
 //! What managers asked of API servers, as these wrote it down: what was refused, and which of their rights they used.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use compute_apiserver::audit::{Event, Sink};
 use compute_controllers::{cell, management};
+use compute_realstack::Server;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -94,9 +96,19 @@ impl Sink for Memory {
     }
 }
 
-/// The logs of servers elsewhere, from where they ended when this was made.
+/// The logs of servers elsewhere.
 #[derive(Debug, Default)]
-pub struct Logs(Vec<(Plane, PathBuf, usize)>);
+pub struct Logs(Vec<Log>);
+
+/// A server's log, from where it ended when this was made.
+#[derive(Debug)]
+struct Log {
+    plane: Plane,
+    path: PathBuf,
+    from: usize,
+    /// Where nothing counts.
+    passed_over: Mutex<Vec<Range<usize>>>,
+}
 
 impl Logs {
     /// Those of a foundation, if it writes any.
@@ -105,30 +117,42 @@ impl Logs {
         let cells = running.cells().values().map(|cell| (Plane::Cell, &cell.server));
         let servers =
             [(Plane::Project, running.management()), (Plane::Hub, running.hub())].into_iter().chain(cells);
-        Self(
-            servers
-                .map(|(plane, server)| (plane, server.audit_log.clone(), length(&server.audit_log)))
-                .collect(),
-        )
+        let log = |(plane, server): (Plane, &Server)| {
+            let path = server.audit_log.clone();
+            Log { plane, from: length(&path), path, passed_over: Mutex::default() }
+        };
+        Self(servers.map(log).collect())
+    }
+
+    /// Does not count what a server was asked since its log had a length: one that starts knows no roles before it is ready, and refuses everybody.
+    pub fn pass_over(&self, server: &Server, since: usize) {
+        let log = self.0.iter().find(|log| log.path == server.audit_log).unwrap();
+        log.passed_over.lock().push(since..length(&log.path));
     }
 
     /// What managers asked of all servers.
     pub fn read(&self, memory: &Memory) -> Asked {
         let here = memory.0.lock();
         let mut asked = Asked { used: here.used.clone(), refused: here.refused.clone() };
-        for (plane, path, from) in &self.0 {
-            let text = std::fs::read(path).unwrap();
-            let text = String::from_utf8_lossy(&text[*from..]).into_owned();
-            // The last line may be in the making.
-            for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
-                asked.take(Some(*plane), &serde_json::from_str(line).unwrap());
+        for log in &self.0 {
+            let text = std::fs::read(&log.path).unwrap();
+            let passed_over = log.passed_over.lock();
+            let mut end = log.from;
+            for line in text[log.from..].split_inclusive(|byte| *byte == b'\n') {
+                end += line.len();
+                // A server that is stopped, or at it, leaves half a line.
+                let Ok(record) = serde_json::from_slice(line) else { continue };
+                if !passed_over.iter().any(|range| range.contains(&end)) {
+                    asked.take(Some(log.plane), &record);
+                }
             }
         }
         asked
     }
 }
 
-fn length(path: &Path) -> usize {
+/// How long a log is.
+pub fn length(path: &Path) -> usize {
     std::fs::metadata(path).map_or(0, |found| usize::try_from(found.len()).unwrap())
 }
 
