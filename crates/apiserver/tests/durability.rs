@@ -10,9 +10,12 @@ use std::time::{Duration, Instant};
 
 use compute_apiserver::{ApiServer, Identity, Options, PlaneName, StorageError};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::api::{Api, DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
-use kube::{Client, ResourceExt as _};
+use kube::api::{
+    Api, DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams, WatchEvent, WatchParams,
+};
+use kube::{Client, Resource as _, ResourceExt as _};
 use serde_json::json;
+use tokio::task::JoinSet;
 
 const KILLS: usize = 100;
 
@@ -262,4 +265,48 @@ fn a_store_that_cannot_be_trusted_is_refused() {
     assert!(open().is_ok());
     std::fs::write(&key, b"short").unwrap();
     assert!(matches!(open(), Err(StorageError::KeySize(_))));
+}
+
+/// Who collects what lost its owner decides by what can be read. A write that is on its way to the disk overtakes it: that is no reason to leave
+/// the object behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_written_while_it_is_collected_goes_all_the_same() {
+    const DEPENDENTS: usize = 32;
+    const WRITES: usize = 40;
+    let folder = tempfile::tempdir().unwrap();
+    let (_server, client) = reopen(folder.path()).await;
+    let maps: Api<ConfigMap> = Api::default_namespaced(client);
+    let post = PostParams::default();
+    let named = |name: &str| ConfigMap {
+        metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+        ..ConfigMap::default()
+    };
+    let owner = maps.create(&post, &named("owner")).await.unwrap();
+    let mut writers = JoinSet::new();
+    for number in 0..DEPENDENTS {
+        let mut dependent = named(&format!("dependent-{number}"));
+        dependent.metadata.owner_references = owner.owner_ref(&()).map(|reference| vec![reference]);
+        maps.create(&post, &dependent).await.unwrap();
+        let (maps, name) = (maps.clone(), dependent.name_any());
+        writers.spawn(async move {
+            for write in 0..WRITES {
+                let patch = Patch::Merge(json!({ "data": { "write": write.to_string() } }));
+                // It may be gone, and that is what this is about.
+                let _ = maps.patch(&name, &PatchParams::default(), &patch).await;
+            }
+        });
+    }
+    maps.delete("owner", &DeleteParams::background()).await.unwrap();
+    while let Some(written) = writers.join_next().await {
+        written.unwrap();
+    }
+    let deadline = Instant::now() + Duration::from_secs(120);
+    loop {
+        let left = maps.list(&ListParams::default()).await.unwrap().items;
+        if left.is_empty() {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{} are left", left.len());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

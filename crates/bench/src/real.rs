@@ -17,7 +17,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
-use crate::pipeline::{Seen, readiness, workload};
+use crate::pipeline::{PATIENCE, Seen, readiness, workload};
 use crate::process;
 use crate::report::Section;
 use crate::stats::{Samples, millis};
@@ -35,8 +35,6 @@ Processor time of all of the above, and what is resident at its end, with all in
 
 const PROJECT: &str = "bench";
 const REPLICAS: usize = 3;
-/// How long hundreds of objects may take to go.
-const PATIENCE: Duration = Duration::from_secs(900);
 
 /// How much is measured.
 pub struct Extent {

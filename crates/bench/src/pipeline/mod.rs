@@ -8,7 +8,7 @@ mod up;
 mod wire;
 
 pub use flow::{readiness, workload};
-pub use seen::Seen;
+pub use seen::{PATIENCE, Seen};
 
 use std::path::{Path, PathBuf};
 

@@ -10,8 +10,8 @@ use compute_runtime::{Cache, Plane, Subscription};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(900);
+/// How long anything may take; a hundred workloads take Karmada minutes.
+pub const PATIENCE: Duration = Duration::from_secs(900);
 
 /// First sights, by plane and what was seen.
 #[derive(Clone, Default)]

@@ -107,7 +107,7 @@ impl Cells {
         let mut fields = kind();
         match step {
             Step::Apply { labels, annotations, spec } => {
-                fields["metadata"] = json!({ "name": name, "labels": labels, "annotations": annotations });
+                fields["metadata"] = json!({ "labels": labels, "annotations": annotations });
                 fields["spec"] = json!(spec);
                 self.writer.apply(&api, name, &fields).await?;
                 Ok(())

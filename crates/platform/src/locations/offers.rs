@@ -117,7 +117,7 @@ impl Offers {
         match step {
             Step::Apply { name, spec } => {
                 let mut fields = kind;
-                fields["metadata"] = json!({ "name": name, "labels": { MANAGED_BY.0: MANAGED_BY.1 } });
+                fields["metadata"] = json!({ "labels": { MANAGED_BY.0: MANAGED_BY.1 } });
                 fields["spec"] = json!(spec);
                 self.writer.apply(&api, &name, &fields).await?;
                 Ok(())

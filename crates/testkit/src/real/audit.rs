@@ -1,10 +1,12 @@
 //! What managers asked of API servers, as these wrote it down: what was refused, and which of their rights they used.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use compute_apiserver::audit::{Event, Sink};
 use compute_controllers::{cell, management};
+use compute_realstack::Server;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -36,6 +38,9 @@ pub enum Role {
 /// What may be done: API group, resource with its part, verb.
 pub type Right = (String, String, String);
 
+/// How an API server says that a namespace is going.
+const TOO_LATE: &str = "because it is being terminated";
+
 /// What was asked.
 #[derive(Debug, Default)]
 pub struct Asked {
@@ -62,13 +67,12 @@ impl Asked {
             Some(part) if !part.is_empty() => format!("{}/{part}", text(&object["resource"])),
             _ => text(&object["resource"]),
         };
-        // A server also forbids what comes too late, such as an object in a namespace that is going.
-        let is_refused = match record["annotations"]["authorization.k8s.io/decision"].as_str() {
-            Some(decision) => decision == "forbid",
-            None => record["responseStatus"]["code"] == 403,
-        };
-        if is_refused {
-            self.refused.push(format!("{role:?} in {plane:?}: {} {}", record["verb"], record["requestURI"]));
+        let answer = &record["responseStatus"];
+        // What comes too late for a namespace that is going is forbidden to everybody.
+        let too_late = answer["message"].as_str().is_some_and(|said| said.ends_with(TOO_LATE));
+        if answer["code"] == 403 && !too_late {
+            let what = format!("{} {}: {}", record["verb"], record["requestURI"], answer["message"]);
+            self.refused.push(format!("{role:?} in {plane:?}: {what}"));
         }
         let used = self.used.entry((role, plane)).or_default();
         let mut use_right = |verb: String| used.insert((text(&object["apiGroup"]), resource.clone(), verb));
@@ -92,9 +96,19 @@ impl Sink for Memory {
     }
 }
 
-/// The logs of servers elsewhere, from where they ended when this was made.
+/// The logs of servers elsewhere.
 #[derive(Debug, Default)]
-pub struct Logs(Vec<(Plane, PathBuf, usize)>);
+pub struct Logs(Vec<Log>);
+
+/// A server's log, from where it ended when this was made.
+#[derive(Debug)]
+struct Log {
+    plane: Plane,
+    path: PathBuf,
+    from: usize,
+    /// Where nothing counts.
+    passed_over: Mutex<Vec<Range<usize>>>,
+}
 
 impl Logs {
     /// Those of a foundation, if it writes any.
@@ -103,23 +117,33 @@ impl Logs {
         let cells = running.cells().values().map(|cell| (Plane::Cell, &cell.server));
         let servers =
             [(Plane::Project, running.management()), (Plane::Hub, running.hub())].into_iter().chain(cells);
-        Self(
-            servers
-                .map(|(plane, server)| (plane, server.audit_log.clone(), length(&server.audit_log)))
-                .collect(),
-        )
+        let log = |(plane, server): (Plane, &Server)| {
+            let path = server.audit_log.clone();
+            Log { plane, from: length(&path), path, passed_over: Mutex::default() }
+        };
+        Self(servers.map(log).collect())
+    }
+
+    /// Does not count what a server was asked since its log had a length: one that starts knows no roles before it is ready, and refuses everybody.
+    pub fn pass_over(&self, server: &Server, since: usize) {
+        let log = self.0.iter().find(|log| log.path == server.audit_log).unwrap();
+        log.passed_over.lock().push(since..length(&log.path));
     }
 
     /// What managers asked of all servers.
     pub fn read(&self, memory: &Memory) -> Asked {
         let here = memory.0.lock();
         let mut asked = Asked { used: here.used.clone(), refused: here.refused.clone() };
-        for (plane, path, from) in &self.0 {
-            let text = std::fs::read(path).unwrap();
-            let text = String::from_utf8_lossy(&text[*from..]).into_owned();
-            for line in text.lines() {
-                if let Ok(record) = serde_json::from_str(line) {
-                    asked.take(Some(*plane), &record);
+        for log in &self.0 {
+            let text = std::fs::read(&log.path).unwrap();
+            let passed_over = log.passed_over.lock();
+            let mut end = log.from;
+            for line in text[log.from..].split_inclusive(|byte| *byte == b'\n') {
+                end += line.len();
+                // A server that is stopped, or at it, leaves half a line.
+                let Ok(record) = serde_json::from_slice(line) else { continue };
+                if !passed_over.iter().any(|range| range.contains(&end)) {
+                    asked.take(Some(log.plane), &record);
                 }
             }
         }
@@ -127,7 +151,8 @@ impl Logs {
     }
 }
 
-fn length(path: &Path) -> usize {
+/// How long a log is.
+pub fn length(path: &Path) -> usize {
     std::fs::metadata(path).map_or(0, |found| usize::try_from(found.len()).unwrap())
 }
 

@@ -137,6 +137,11 @@ impl RealStack {
         self.audit.0.read(&self.audit.1)
     }
 
+    /// What servers elsewhere have written down.
+    pub fn audit_logs(&self) -> &Logs {
+        &self.audit.0
+    }
+
     /// Everybody who works here.
     pub fn workers(&self) -> Vec<Worker> {
         let cells = self.foundation.cells.keys().cloned().map(Worker::Cell);

@@ -6,7 +6,7 @@ use compute_local::planes;
 use kube::ResourceExt as _;
 
 use crate::objects::{NEXT_IMAGE, placement, workload};
-use crate::real::RealStack;
+use crate::real::{RealStack, audit};
 use crate::stack::{Stack as _, Worker};
 use crate::view::View;
 use crate::wait::eventually;
@@ -61,8 +61,10 @@ pub async fn cell_api_server_stopped_for_a_while(stack: &RealStack) {
     view.create(&workload("web", &[here, there], 1)).await;
     view.until_ready("web", &[(&names[0], 1), (&names[1], 1)]).await;
     let before = view.instances_in(here).await;
-    let server = format!("cell-{}-apiserver", here.to_lowercase());
-    running.stop_process(&server).await.unwrap();
+    let process = format!("cell-{}-apiserver", here.to_lowercase());
+    let server = &running.cells()[here].server;
+    let length = audit::length(&server.audit_log);
+    running.stop_process(&process).await.unwrap();
     view.until_deployment_says(&names[0], c::AVAILABLE, c::CELL_NOT_READY).await;
     view.set_placements("web", &[placement("main", &[here, there], 2)]).await;
     eventually("the other city follows", async || {
@@ -74,7 +76,8 @@ pub async fn cell_api_server_stopped_for_a_while(stack: &RealStack) {
     })
     .await;
     stack.assert_all_run();
-    running.start_process(&server).await.unwrap();
+    running.start_process(&process).await.unwrap();
+    stack.audit_logs().pass_over(server, length);
     view.until_ready("web", &[(&names[0], 2), (&names[1], 2)]).await;
     let first = format!("{}-0", names[0]);
     assert_eq!(

@@ -14,8 +14,6 @@ use crate::stack::{Place, Stack as _, Worker};
 use crate::view::{View, list};
 use crate::wait::eventually;
 
-/// What the condition `Available` of an Instance was called.
-const RUNNING: &str = "Running";
 /// A template hash as somebody else writes it.
 const FOREIGN_HASH: &str = "6f1d8c";
 
@@ -52,8 +50,8 @@ pub async fn kinds_are_brought_up_to_date(stack: &RealStack) {
         let copies = list(&view.on_hub::<Instance>(), &ListParams::default()).await;
         for (name, instance) in view.instances_in(city).await.iter().chain(&copies).chain(&pictures) {
             let status = instance.status.clone().unwrap_or_default();
-            if c::find(&status.conditions, RUNNING).is_some() {
-                return Err(format!("{name} says {RUNNING}"));
+            if c::find(&status.conditions, c::RUNNING_RETIRED).is_some() {
+                return Err(format!("{name} says {}", c::RUNNING_RETIRED));
             }
             if !c::is_true(&status.conditions, c::AVAILABLE) {
                 return Err(format!("{name}: {:?}", status.conditions));
@@ -120,7 +118,7 @@ fn rename_default(schema: &mut Value) {
                     _ => None,
                 };
                 for entry in entries.into_iter().flatten().filter(|entry| entry["type"] == c::AVAILABLE) {
-                    entry["type"] = json!(RUNNING);
+                    entry["type"] = json!(c::RUNNING_RETIRED);
                 }
             }
             fields.values_mut().for_each(rename_default);
@@ -144,7 +142,7 @@ async fn leave_as_before(view: &View<'_, RealStack>, city: &str, name: &str) {
         let mut conditions = serde_json::to_value(found.status.unwrap_or_default().conditions).unwrap();
         for condition in conditions.as_array_mut().into_iter().flatten() {
             if condition["type"] == c::AVAILABLE {
-                condition["type"] = json!(RUNNING);
+                condition["type"] = json!(c::RUNNING_RETIRED);
             }
         }
         let status = json!({ "status": { "conditions": conditions,
