@@ -11,25 +11,15 @@ use crate::{clients, realstack};
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode> {
     let is = |name: &str| arguments.first().is_some_and(|subject| subject == name);
     let (on_realstack, of_cli) = (is("realstack"), is("cli"));
-    let programs: &[&str] = match () {
-        () if on_realstack => &["compute-manager"],
-        () if of_cli => &["compute-local", "compute-cli"],
-        () => &["compute-local"],
-    };
-    let packages = programs.iter().flat_map(|program| ["--package", program]);
-    let built = crate::cargo()
-        .args(["build", "--quiet", "--release", "--package", "compute-bench"])
-        .args(packages)
-        .status()
-        .context("cannot run cargo")?;
-    if !built.success() {
-        bail!("the benchmark does not build");
-    }
+    let program = if on_realstack { "compute-manager" } else { "compute-local" };
+    build(&["--release", "--package", "compute-bench", "--package", program])?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), Into::into);
     let mut bench = Command::new(target.join("release/compute-bench"));
     bench.args(arguments).current_dir(crate::root());
     if of_cli && !arguments.iter().any(|argument| argument == "--help") {
+        build(&["--profile", "dist", "--package", "compute-cli"])?;
+        bench.arg("--program").arg(target.join("dist/datumctl-compute"));
         bench.arg("--kubectl").arg(clients::tools::kubectl()?.program);
     }
     if on_realstack {
@@ -40,4 +30,13 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode> {
         bail!("the benchmark failed");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn build(what: &[&str]) -> Result<()> {
+    let mut cargo = crate::cargo();
+    cargo.args(["build", "--quiet"]).args(what);
+    if !cargo.status().context("cannot run cargo")?.success() {
+        bail!("the benchmark does not build");
+    }
+    Ok(())
 }

@@ -100,6 +100,9 @@ struct CommandLineOptions {
     /// A tenth of everything, to see that it runs. The figures mean little; write no file.
     #[arg(long, conflicts_with = "write")]
     quick: bool,
+    /// The program datumctl-compute, as it ships.
+    #[arg(long, value_name = "FILE", default_value = "datumctl-compute")]
+    program: PathBuf,
     /// The program kubectl.
     #[arg(long, value_name = "FILE", default_value = "kubectl")]
     kubectl: PathBuf,
@@ -252,7 +255,7 @@ async fn command_line(options: &CommandLineOptions) -> Result<ExitCode> {
     println!("{}", machine.render());
     let here = std::env::current_exe().context("this program cannot be found")?;
     let programs = command_line::Programs {
-        ours: here.with_file_name("datumctl-compute"),
+        ours: on_path(&options.program),
         platform: here.with_file_name("compute-local"),
         kubectl: on_path(&options.kubectl),
     };

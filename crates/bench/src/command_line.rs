@@ -20,7 +20,7 @@ use crate::table::{Table, figure};
 
 const START: &str = "\
 From the start of the process to its end, with its output thrown away: `datumctl-compute --help`, and the size of the program as it ships \
-(release, stripped).";
+(profile `dist`, stripped).";
 
 const LIST: &str = "\
 All instances of a project in a table, on the platform of `compute-local` in another process, over TLS on loopback. The server alone is one request \

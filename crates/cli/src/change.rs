@@ -330,7 +330,7 @@ async fn theirs(session: &Session, change: &Change<'_>, base: Option<Found>) -> 
             .iter()
             .map(ToString::to_string)
             .collect(),
-        None => vec!["it was made".to_owned()],
+        None => vec!["it was created".to_owned()],
     };
     if what.is_empty() {
         // Only what the service keeps about it has changed.
@@ -341,7 +341,7 @@ async fn theirs(session: &Session, change: &Change<'_>, base: Option<Found>) -> 
         Meanwhile::OnTop => {
             let name = change.name;
             session.say(&format!(
-                "{name} was changed meanwhile by {by} ({what}); your change is made on top of that.\n"
+                "{name} was changed meanwhile by {by} ({what}); your change comes on top of that.\n"
             ));
             Ok(found)
         }

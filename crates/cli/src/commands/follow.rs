@@ -67,7 +67,7 @@ async fn look(session: &Session, name: &str, what: &str) -> Result<Seen> {
     let (found, deployments) = read.await?;
     let workload = found.workload;
     let view = workload::view(&workload, &deployments, &[]);
-    // Instances say why a city does not get on; one that has got on has nothing to say.
+    // Instances say why a city is stuck; one that has got on has nothing to say.
     let instances = match view.is_done() {
         true => Vec::new(),
         false => fetch::instances(session, Some(name)).await?,
@@ -268,13 +268,13 @@ async fn stuck(session: &Session, seen: &Seen) -> Failure {
 
 /// The failure of a rollout of what is going away.
 pub(crate) fn being_destroyed(name: &str) -> Failure {
-    Failure::new(format!("the rollout of {name} does not get on"), "it is being destroyed")
+    Failure::new(format!("the rollout of {name} is stuck"), "it is being destroyed")
         .next("workloads", "see what is left")
 }
 
-/// The failure of a rollout that does not get on.
+/// The failure of a rollout that is stuck.
 pub(crate) fn not_getting_on(view: &WorkloadView) -> Failure {
-    let what = format!("the rollout of {} does not get on", view.name);
+    let what = format!("the rollout of {} is stuck", view.name);
     if view.leaving {
         return being_destroyed(&view.name);
     }

@@ -46,7 +46,7 @@ pub(crate) fn list(
 
 fn change(revision: &Revision) -> String {
     match revision.changes.as_slice() {
-        [] if revision.action.is_some() => "made".to_owned(),
+        [] if revision.action.is_some() => "created".to_owned(),
         [] => "found as it is".to_owned(),
         changes => changes.join("; "),
     }

@@ -126,7 +126,7 @@ pub(crate) fn of(reason: &str) -> Words {
             ("nothing reported yet", Platform, "The cities have not reported yet.")
         }
         c::INSTANCES_PROVISIONING => {
-            ("instances being set up", Platform, "Instances are being made and started.")
+            ("instances being set up", Platform, "Instances are being created and started.")
         }
         c::PENDING_PROGRAMMING => ("waiting to be set up", Platform, "The city is about to set it up."),
         c::PROGRAMMING_IN_PROGRESS => ("being set up", Platform, "The city is setting it up."),
@@ -146,7 +146,7 @@ pub(crate) fn of(reason: &str) -> Words {
         c::INSTANCE_PROGRAMMED => ("set up", Platform, "Nothing to do."),
         c::INSTANCE_AVAILABLE => ("available", Platform, "Nothing to do."),
         c::DATA_READY => ("ready", Platform, "Nothing to do."),
-        c::PENDING => ("not looked at yet", Platform, "It has just been made."),
+        c::PENDING => ("not looked at yet", Platform, "It has just been created."),
         platform::NOT_ENTITLED => ("service not enabled", You, "Ask for access to the service."),
         platform::LOCATION_CLASS_NOT_SUPPORTED => ("not supported here", You, "Choose another city."),
         platform::LOCATION_TERMINATING => ("city is going away", You, "Move to another city."),

@@ -80,11 +80,11 @@ async fn both_make_the_same() {
     let (ann, bob) = (line("shop:1.0"), line("shop:2.0"));
     let (ann, bob) = tokio::join!(local.run_as("ann", &ann), local.run_as("bob", &bob));
     let both: [Ran; 2] = [ann.ends(0), bob.ends(0)];
-    let (made, changed) = match both[0].err.contains("shop is made (revision 1)") {
+    let (made, changed) = match both[0].err.contains("shop is created (revision 1)") {
         true => (&both[0], &both[1]),
         false => (&both[1], &both[0]),
     };
-    assert!(made.err.contains("shop is made (revision 1)"), "{both:?}");
+    assert!(made.err.contains("shop is created (revision 1)"), "{both:?}");
     // Whoever comes second knows what was there.
     assert!(changed.err.contains("shop is changed (revision 2): image"), "{both:?}");
     let mut people: Vec<String> = history(&local, "shop").await.into_iter().map(|(_, by)| by).collect();

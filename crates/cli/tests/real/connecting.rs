@@ -103,7 +103,16 @@ async fn a_plain_kubeconfig_is_enough() {
     config["current-context"] = "kind-somewhere".into();
     let path = local.dir.path().join("plain.yaml");
     std::fs::write(&path, config.to_string()).unwrap();
-    tokio::task::spawn_blocking(move || crate::plane_story::tell(&path, "DFW")).await.unwrap();
+    let run = async |line: &str| {
+        let mut command = bare(local.dir.path());
+        command.env("DATUMCTL_COMPUTE_REQUEST_TIMEOUT", PATIENT).env("KUBECONFIG", &path);
+        command.args(line.split_whitespace());
+        ended(command).await
+    };
+    run("cities -o name").await.ends(0).shows("DFW");
+    run("deploy web --image ghcr.io/example/web:1.0 --city DFW").await.ends(0).shows("1 Available");
+    run("destroy web -y").await.ends(0).shows("is gone");
+    assert_eq!(run("workloads -o name").await.ends(0).out, "");
 }
 
 #[tokio::test]

@@ -11,6 +11,3 @@ mod story;
 mod support;
 mod terminal;
 mod tour;
-
-#[path = "../plane/story.rs"]
-mod plane_story;

@@ -17,7 +17,7 @@ async fn deploy_break_explain_heal_undo_destroy() {
     local.run("cities").await.ends(0).shows("DFW").shows("Available");
     local.run("instance-types -o name").await.ends(0).shows("datumcloud/d1-standard-2");
 
-    let made = local.run(DEPLOY).await.ends(0).says("web is made (revision 1)").says("DFW");
+    let made = local.run(DEPLOY).await.ends(0).says("web is created (revision 1)").says("DFW");
     assert!(made.out.contains("4 instances: 4 Available, 0 Pending, 0 Failed"), "{}", made.out);
     local
         .run("status web")
@@ -32,7 +32,7 @@ async fn deploy_break_explain_heal_undo_destroy() {
 
     // Nothing is replaced that serves: it is degraded, and says why.
     let broken = local.run("deploy web --image registry.invalid/web:2.0").await.ends(1);
-    let broken = broken.says("does not get on").says("image unavailable").says("the platform goes on trying");
+    let broken = broken.says("is stuck").says("image unavailable").says("the platform goes on trying");
     broken.says("rollout undo web");
     let status = local.run("status web").await.ends(0).shows("Degraded —").shows("image unavailable");
     status.shows("Your move").shows("datumctl-compute rollout undo web");
@@ -101,7 +101,7 @@ async fn manifests_plans_and_refusals() {
         .shows("fits");
     local.run("workloads -o name").await.ends(0);
     assert!(Api::<Workload>::default_namespaced(local.client()).get_opt("shop").await.unwrap().is_none());
-    local.run(&format!("deploy -f {shop} -y --no-wait")).await.ends(0).says("shop is made");
+    local.run(&format!("deploy -f {shop} -y --no-wait")).await.ends(0).says("shop is created");
     local.run(&format!("deploy -f {shop} -y --no-wait")).await.ends(0).says("nothing changes");
 
     local

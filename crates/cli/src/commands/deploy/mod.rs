@@ -116,7 +116,7 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
 fn say_written(session: &Session, written: &Written) {
     let name = meta::name(&written.workload.metadata);
     let text = match (written.is_new, written.changes.as_slice()) {
-        (true, _) => format!("{name} is made (revision {}).\n", written.revision),
+        (true, _) => format!("{name} is created (revision {}).\n", written.revision),
         (false, []) => format!("{name} is like that already: nothing changes.\n"),
         (false, changes) => {
             format!("{name} is changed (revision {}): {}\n", written.revision, changes.join("; "))
