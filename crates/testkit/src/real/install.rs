@@ -92,19 +92,17 @@ pub async fn identity(client: &Client, worker: &Worker, roles: &[&str]) {
     apply(client, &namespace(NAMESPACE)).await;
     apply(client, &service_account(&account)).await;
     for role in roles {
-        bind(client, role, &account).await;
+        apply(
+            client,
+            &json!({
+                "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
+                "metadata": { "name": format!("{role}-{account}") },
+                "roleRef": { "apiGroup": RBAC, "kind": "ClusterRole", "name": role },
+                "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": NAMESPACE }],
+            }),
+        )
+        .await;
     }
-}
-
-/// Gives a service account a role of a plane.
-async fn bind(client: &Client, role: &str, account: &str) {
-    let binding = json!({
-        "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
-        "metadata": { "name": format!("{role}-{account}") },
-        "roleRef": { "apiGroup": RBAC, "kind": "ClusterRole", "name": role },
-        "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": NAMESPACE }],
-    });
-    apply(client, &binding).await;
 }
 
 /// Lets a worker hold leases in its own cluster.
@@ -135,6 +133,19 @@ pub async fn leases(client: &Client, worker: &Worker) {
     .await;
 }
 
+/// Lets somebody who is no worker do what some rules say, in the whole plane.
+pub async fn person(client: &Client, user: &str, rules: &Value) {
+    let role = json!({ "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole", "metadata": { "name": user }, "rules": rules });
+    apply(client, &role).await;
+    let binding = json!({
+        "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRoleBinding",
+        "metadata": { "name": user },
+        "roleRef": { "apiGroup": RBAC, "kind": "ClusterRole", "name": user },
+        "subjects": [{ "apiGroup": RBAC, "kind": "User", "name": user }],
+    });
+    apply(client, &binding).await;
+}
+
 /// Makes a worker's service account anew: tokens of the old one are good for nothing.
 pub async fn revoke(client: &Client, worker: &Worker) {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
@@ -149,23 +160,10 @@ fn service_account(name: &str) -> Value {
 
 /// A new token of a worker's service account.
 pub async fn token(client: &Client, worker: &Worker) -> String {
-    token_of(client, &account(worker)).await
-}
-
-/// Lets somebody who is no worker do what some rules say, in the whole plane; their token.
-pub async fn person(client: &Client, name: &str, rules: &Value) -> String {
-    apply(client, &namespace(NAMESPACE)).await;
-    apply(client, &service_account(name)).await;
-    let role = json!({ "apiVersion": format!("{RBAC}/v1"), "kind": "ClusterRole", "metadata": { "name": name }, "rules": rules });
-    apply(client, &role).await;
-    bind(client, name, name).await;
-    token_of(client, name).await
-}
-
-async fn token_of(client: &Client, account: &str) -> String {
     let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
     let spec = TokenRequestSpec { expiration_seconds: Some(TOKEN_LIFETIME), ..TokenRequestSpec::default() };
     let request = TokenRequest { spec, ..TokenRequest::default() };
-    let made = accounts.create_token_request(account, &PostParams::default(), &request).await.unwrap();
+    let made =
+        accounts.create_token_request(&account(worker), &PostParams::default(), &request).await.unwrap();
     made.status.unwrap().token
 }

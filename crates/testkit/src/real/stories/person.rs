@@ -1,27 +1,35 @@
 //! Somebody at a terminal.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::Arc;
 
 use compute_api::{compute, networking, quota};
+use compute_apiserver::Identity;
+use compute_local::planes;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
 use crate::real::manager::{Files, program};
+use crate::real::proxy::{Host, Listener};
 use crate::real::{RealStack, install};
-use crate::stack::Stack as _;
+use crate::stack::{Stack as _, Worker};
 use crate::view::View;
 
 const IMAGE: &str = "ghcr.io/example/web:1.0";
 
+const PROJECT: &str = "terminal";
+
+const ANN: &str = "ann";
+
 /// Deploy, look, change, go back, scale, destroy: with nothing but the program and a kubeconfig.
 pub async fn works_with_the_command_line(stack: &RealStack) {
-    let view = View::new(stack, "terminal").await;
+    let view = View::new(stack, PROJECT).await;
     let city = &stack.cities()[0];
-    let token = install::person(&view.client(), "ann", &rights()).await;
-    let server = &stack.foundation.management;
-    let files = Files::new(stack.dir.join("ann"));
-    let terminal = Terminal { kubeconfig: files.kubeconfig("ann", &server.url, &server.ca_pem, &token) };
+    install::person(&view.client(), ANN, &rights()).await;
+    let terminal = Terminal::of_ann(stack).await;
 
     terminal.shows("cities -o name", city).await;
     terminal.shows("quota", "instances").await;
@@ -38,10 +46,7 @@ pub async fn works_with_the_command_line(stack: &RealStack) {
         serde_json::from_str(&terminal.prints("rollout history web -o json").await).unwrap();
     let actions: Vec<_> = history.iter().map(|one| one["action"].as_str().unwrap()).collect();
     assert_eq!(actions, ["deploy", "deploy", "undo to revision 1", "scale"]);
-    assert!(
-        history.iter().all(|one| one["by"].as_str().is_some_and(|by| by.ends_with("ann"))),
-        "{history:#?}"
-    );
+    assert!(history.iter().all(|one| one["by"].as_str().is_some_and(|by| by == ANN)), "{history:#?}");
     terminal.shows("destroy web -y", "is gone").await;
     assert_eq!(terminal.prints("workloads -o name").await, "");
     view.until_gone("web").await;
@@ -49,9 +54,22 @@ pub async fn works_with_the_command_line(stack: &RealStack) {
 
 struct Terminal {
     kubeconfig: PathBuf,
+    _way: Listener,
 }
 
 impl Terminal {
+    /// The project is reached where people reach theirs: under its path at the platform's front.
+    async fn of_ann(stack: &RealStack) -> Self {
+        let token = "token-of-ann";
+        let tokens = Arc::new(Mutex::new(BTreeSet::from([token.to_owned()])));
+        let host = Host::Milo { milo: stack.milo.clone(), identity: Identity::user(ANN), tokens };
+        let way = Listener::start(&stack.authority, &stack.wires, &Worker::Surroundings, host).await;
+        let route = planes::project_route();
+        let url = format!("{}{}{PROJECT}{}", way.url(), route.before, route.after);
+        let files = Files::new(stack.dir.join(ANN));
+        Self { kubeconfig: files.kubeconfig(ANN, &url, stack.authority_pem(), token), _way: way }
+    }
+
     /// Types a command that has to go well: what it says, and what it prints.
     async fn typed(&self, line: &str) -> (String, String) {
         let output = Command::new(program("datumctl-compute"))
@@ -87,8 +105,9 @@ fn rights() -> Value {
         { "apiGroups": [compute::GROUP], "resources": ["workloads"],
           "verbs": ["get", "list", "watch", "create", "patch", "delete"] },
         { "apiGroups": [compute::GROUP], "resources": ["workloaddeployments", "instances"], "verbs": look },
-        { "apiGroups": [networking::GROUP], "resources": ["locationbindings", "networks"], "verbs": look },
-        { "apiGroups": [quota::GROUP], "resources": ["allowancebuckets"], "verbs": look },
+        { "apiGroups": [networking::GROUP], "resources": ["locationbindings"], "verbs": look },
+        { "apiGroups": [networking::GROUP], "resources": ["networks"], "verbs": ["get", "list", "watch", "use"] },
+        { "apiGroups": [quota::GROUP], "resources": ["allowancebuckets", "resourceclaims"], "verbs": look },
         { "apiGroups": [""], "resources": ["namespaces", "events"], "verbs": look },
         { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "create", "update", "patch"] },
     ])
