@@ -35,7 +35,7 @@ pub(crate) struct Cli {
 
 /// Where to work, and how results look.
 #[derive(clap::Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Options of every command")]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Way {
     /// The project to work in [default: the one that datumctl or the kubeconfig has selected]
     #[arg(long, global = true, value_name = "NAME")]
@@ -52,7 +52,7 @@ pub(crate) struct Way {
     /// How long a server may take to answer a read [default: 4500ms]
     #[arg(long, global = true, value_name = "TIME", env = "DATUMCTL_COMPUTE_REQUEST_TIMEOUT", hide_env_values = true, value_parser = crate::commands::duration)]
     pub(crate) request_timeout: Option<Duration>,
-    /// The form of results
+    /// Output format
     #[arg(long, short = 'o', global = true, value_name = "FORM", value_enum, default_value_t)]
     pub(crate) output: Output,
 }
@@ -70,7 +70,7 @@ impl Way {
     }
 }
 
-/// The form of results.
+/// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Output {
     /// For people
@@ -82,6 +82,6 @@ pub(crate) enum Output {
     Json,
     /// YAML
     Yaml,
-    /// Names alone, one a line
+    /// Names only, one per line
     Name,
 }

@@ -6,6 +6,8 @@
 mod patch;
 mod record;
 
+use std::time::Duration;
+
 use compute_api::annotations::CURRENT_REVISION;
 use compute_api::compute::{Workload, WorkloadSpec};
 use compute_api::template_hash;
@@ -21,6 +23,13 @@ use crate::{clock, words};
 
 /// How often a write is tried when others write, too. Each time somebody else got ahead, so this is plenty.
 const TRIES: usize = 8;
+
+/// How often it is looked who wrote, and how long after each other.
+const LOOKS: usize = 10;
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// Who it is if nobody wrote it down.
+const SOMEBODY: &str = "somebody else";
 
 /// What to do when somebody else has written meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +91,9 @@ pub(crate) async fn make(
 ) -> Result<Written> {
     let mut base = base;
     for _ in 0..TRIES {
+        if base.as_ref().is_some_and(|base| meta::is_being_deleted(&base.workload.metadata)) {
+            return Err(leaving(change));
+        }
         let wanted = edit(base.as_ref())?;
         let is_same = base.as_ref().is_some_and(|base| is_same(base, &wanted));
         if let (true, Some(base)) = (is_same, &base) {
@@ -101,15 +113,17 @@ pub(crate) async fn make(
     Err(never_ahead(&change.what))
 }
 
-/// The failure when others always get ahead.
-fn never_ahead(what: &str) -> Failure {
-    Failure::new(what, "others keep changing it; nothing of yours was written")
-        .advice("talk to them, or try again in a moment")
+/// The failure when it is going away: what is written to it would go with it.
+fn leaving(change: &Change<'_>) -> Failure {
+    Failure::new(change.what.clone(), "it is being destroyed; nothing was written")
+        .advice("run the command again when it is gone")
+        .next(format!("status {}", change.name), "see what is left of it")
 }
 
-/// The failure when a rehearsal meets somebody else's change.
-fn not_alone(what: &str) -> Failure {
-    Failure::new(what, "somebody else is changing it at this moment").advice("run the command again")
+/// The failure when others always get ahead.
+fn never_ahead(what: &str) -> Failure {
+    Failure::new(what, "it keeps being changed by others; nothing of yours was written")
+        .advice("talk to them, or try again in a moment")
 }
 
 /// The failure when somebody else's change would be undone.
@@ -118,7 +132,7 @@ fn overtaken(change: &Change<'_>, by: &str, what: &str) -> Failure {
         change.what.clone(),
         format!("it was changed meanwhile by {by}: {what}; nothing of yours was written"),
     )
-    .advice("run the command again to see what your file would change now")
+    .advice("run the command again to see what it would change now")
     .next(format!("rollout history {}", change.name), "see who changed what")
 }
 
@@ -132,14 +146,15 @@ pub(crate) fn errors_for_tests() -> Vec<(&'static str, Failure)> {
         meanwhile: Meanwhile::Stop,
     };
     vec![
+        ("being-destroyed", leaving(&change)),
         ("never-ahead", never_ahead(&change.what)),
-        ("not-alone", not_alone(&change.what)),
         ("overtaken", overtaken(&change, "bob@example.com", "image 1.4.1 → 1.4.2")),
         ("history-busy", record::others_write()),
     ]
 }
 
-fn is_same(base: &Found, wanted: &Wanted) -> bool {
+/// Whether a workload is what is wanted already.
+pub(crate) fn is_same(base: &Found, wanted: &Wanted) -> bool {
     let spec: Result<WorkloadSpec, _> = serde_json::from_value(wanted.spec.clone());
     let same = template_hash::same_content(base.spec(), &wanted.spec)
         || spec.is_ok_and(|spec| {
@@ -169,7 +184,10 @@ fn same_metadata(base: &Found, wanted: &Value) -> bool {
         json!({ "labels": base.object.metadata.labels, "annotations": base.object.metadata.annotations });
     ["labels", "annotations"].iter().all(|part| {
         let pairs = wanted[part].as_object();
-        pairs.is_none_or(|pairs| pairs.iter().all(|(key, value)| held[part].get(key) == Some(value)))
+        // A file may have been saved with its revision; that is not its to set.
+        let is_held =
+            |key: &String, value: &Value| key == CURRENT_REVISION || held[part].get(key) == Some(value);
+        pairs.is_none_or(|pairs| pairs.iter().all(|(key, value)| is_held(key, value)))
     })
 }
 
@@ -181,7 +199,7 @@ async fn write(
     wanted: &Wanted,
 ) -> Result<Option<Written>> {
     let history = match base {
-        Some(base) => fetch::history(session, &base.workload).await?.1,
+        Some(base) => fetch::readable_history(session, &base.workload).await?,
         None => History::default(),
     };
     let now = clock::now();
@@ -210,12 +228,17 @@ async fn write(
     };
     let revisions: Vec<Revision> = next.found.into_iter().chain([revision]).collect();
     if let Err(failure) = record::write_down(session, &stored.workload, &revisions).await {
-        session.say(&format!(
-            "warning: it is done, but could not be written into the history: {}\n",
-            failure.why.join("; ")
-        ));
+        say_unrecorded(session, &failure);
     }
     Ok(Some(Written { workload: stored.workload, changes, is_new: base.is_none(), revision: next.number }))
+}
+
+/// Says that something is done, though it is not in the history.
+pub(crate) fn say_unrecorded(session: &Session, failure: &Failure) {
+    session.say(&format!(
+        "warning: it is done, but could not be written into the history: {}\n",
+        failure.why.join("; ")
+    ));
 }
 
 /// Writes it down that something was done that is not in the spec, such as the restart of one city.
@@ -240,7 +263,7 @@ pub(crate) async fn note(session: &Session, name: &str, action: &str, said: &str
         let revisions: Vec<Revision> = next.found.into_iter().chain([revision]).collect();
         return record::write_down(session, &base.workload, &revisions).await;
     }
-    Ok(())
+    Err(never_ahead("cannot write the history"))
 }
 
 /// Whether the service would take it. Nothing is written.
@@ -250,14 +273,21 @@ pub(crate) async fn rehearse(
     base: Option<&Found>,
     wanted: &Wanted,
 ) -> Result<Found> {
-    let done = match base {
-        None => create(session, change, wanted, 1, true).await?,
-        Some(base) => {
-            let number = revisions::current(&base.workload).unwrap_or(0) + 1;
-            update(session, &change.what, base, Some(wanted), number, true).await?
+    let mut base = base.cloned();
+    for _ in 0..TRIES {
+        let done = match &base {
+            None => create(session, change, wanted, 1, true).await?,
+            Some(base) => {
+                let number = revisions::current(&base.workload).unwrap_or(0) + 1;
+                update(session, &change.what, base, Some(wanted), number, true).await?
+            }
+        };
+        match done {
+            Some(found) => return Ok(found),
+            None => base = Some(theirs(session, change, base).await?),
         }
-    };
-    done.ok_or_else(|| not_alone(&change.what))
+    }
+    Err(never_ahead(&change.what))
 }
 
 /// Makes a workload; `None` if somebody else got ahead.
@@ -313,18 +343,33 @@ async fn update(
     {
         match fetch::workload(session, name).await? {
             None => return Err(fetch::not_found(name, what, &[])),
-            Some(now) if !patch::still_holds(base, &now) => return Ok(None),
+            Some(now) if !patch::still_holds(base, &now, wanted) => return Ok(None),
             Some(_) => {}
         }
     }
     Err(from_kube(what, &refused))
 }
 
+/// Who wrote what was found. They write it down a moment after they have written it; with another tool, nobody does.
+async fn whose(session: &Session, found: &Found, base: Option<&Found>) -> Result<String> {
+    let known = base.and_then(|base| revisions::current(&base.workload));
+    let theirs = revisions::current(&found.workload);
+    let theirs = theirs.filter(|number| known.is_none_or(|known| *number > known));
+    for _ in 0..LOOKS {
+        let Some(number) = theirs else { break };
+        let history = fetch::readable_history(session, &found.workload).await?;
+        if let Some(revision) = history.get(number) {
+            return Ok(revision.by.clone().unwrap_or_else(|| SOMEBODY.to_owned()));
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    Ok(SOMEBODY.to_owned())
+}
+
 /// What somebody else made of the workload meanwhile, after it has been said.
 async fn theirs(session: &Session, change: &Change<'_>, base: Option<Found>) -> Result<Found> {
     let found = fetch::required(session, change.name, &change.what).await?;
-    let (_, history) = fetch::history(session, &found.workload).await?;
-    let by = history.newest().and_then(|newest| newest.by.clone()).unwrap_or_else(|| "somebody".to_owned());
+    let by = whose(session, &found, base.as_ref()).await?;
     let what: Vec<String> = match &base {
         Some(base) => changes::between(&base.workload.spec, &found.workload.spec)
             .iter()

@@ -12,7 +12,7 @@ use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, PostParams};
 use serde_json::Value;
 
-use crate::failure::{Failure, Result, from_kube};
+use crate::failure::{Exit, Failure, Result, from_kube};
 use crate::session::Session;
 
 /// A stored workload: as it is, to the last field, and as this program reads it.
@@ -157,6 +157,15 @@ pub(crate) async fn history(session: &Session, workload: &Workload) -> Result<(O
     let data = found.as_ref().filter(|map| is_ours(map)).and_then(|map| map.data.as_ref());
     let history = data.map(History::read).unwrap_or_default();
     Ok((found, history))
+}
+
+/// The history of a workload, as far as the caller may read it: who may not sees none.
+pub(crate) async fn readable_history(session: &Session, workload: &Workload) -> Result<History> {
+    match history(session, workload).await {
+        Ok((_, history)) => Ok(history),
+        Err(failure) if failure.exit == Exit::NotAllowed => Ok(History::default()),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// Who the caller is to the server; `None` if it does not tell.

@@ -21,7 +21,12 @@ impl Invocation {
 
     /// A text that calls the program by its own name, as the program was called.
     pub(crate) fn spelled(&self, text: &str) -> String {
-        text.replace(ALONE, &self.program)
+        // Names of files keep it.
+        let spelled = text.replace(&format!("{ALONE} "), &format!("{} ", self.program));
+        match spelled.strip_suffix(ALONE) {
+            Some(before) => format!("{before}{}", self.program),
+            None => spelled,
+        }
     }
 
     /// A whole command line.

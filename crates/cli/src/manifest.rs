@@ -60,8 +60,8 @@ pub(crate) fn read(path: &str) -> Result<Vec<Document>> {
     let what = format!("cannot read {}", if path == "-" { "the manifest" } else { path });
     let failed = |error: std::io::Error| {
         let why = match error.kind() {
-            std::io::ErrorKind::NotFound => "the file cannot be read: there is none".to_owned(),
-            std::io::ErrorKind::PermissionDenied => "the file cannot be read: you may not".to_owned(),
+            std::io::ErrorKind::NotFound => "the file does not exist".to_owned(),
+            std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
             other => format!("the file cannot be read: {other}"),
         };
         Failure::usage(what.clone(), why).advice("check the path that -f gives")
@@ -81,8 +81,8 @@ pub(crate) fn read(path: &str) -> Result<Vec<Document>> {
 pub(crate) fn parse(text: &str, what: &str) -> Result<Vec<Document>> {
     let values: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| {
         let first = error.to_string();
-        let first = first.lines().next().unwrap_or_default().to_owned();
-        Failure::usage(what, format!("it is no YAML: {first}")).advice("mend that line")
+        let first = first.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        Failure::usage(what, format!("it is not valid YAML: {first}")).advice("fix that line")
     })?;
     let mut why = Vec::new();
     let mut documents = Vec::new();
@@ -99,7 +99,7 @@ pub(crate) fn parse(text: &str, what: &str) -> Result<Vec<Document>> {
     if !why.is_empty() {
         return Err(Failure::usage(what, "")
             .because(why)
-            .advice("mend that and run the command again; nothing was written"));
+            .advice("fix that and run the command again; nothing was written"));
     }
     if documents.is_empty() {
         return Err(Failure::usage(what, "there is nothing in it")
@@ -246,6 +246,6 @@ mod tests {
         assert!(why("kind: Workload\napiVersion: v1\nmetadata: {name: a}")[0].contains("write apiVersion"));
         assert_eq!(why("a: 1"), ["document 1: apiVersion and kind are missing"]);
         assert_eq!(why("---\n"), ["there is nothing in it"]);
-        assert!(why("a: [")[0].starts_with("it is no YAML"));
+        assert!(why("a: [")[0].starts_with("it is not valid YAML"));
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct Session {
     pub(crate) invocation: Invocation,
     /// Where text goes.
     pub(crate) io: Io,
-    /// The form of results.
+    /// Output format.
     pub(crate) output: Output,
     /// When the command began.
     pub(crate) now: Timestamp,
@@ -88,13 +88,12 @@ impl Session {
         place(self.project.as_deref(), &self.namespace)
     }
 
-    /// Whether the service is enabled. Who may not look is not stopped: what comes next says what is wrong.
+    /// Whether the service is enabled.
     pub(crate) async fn access(&self) -> Result<Access> {
         let requests: Api<ServiceEntitlement> = self.cluster_api();
         match requests.list(&ListParams::default()).await {
             Ok(found) => Ok(access_of(&found.items)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(Access::NotGated),
-            Err(kube::Error::Api(status)) if status.code == 403 => Ok(Access::NotGated),
             Err(error) => Err(from_kube("cannot see whether the service is enabled", &error)),
         }
     }
@@ -119,11 +118,15 @@ impl Session {
     /// Does something while it is looked whether the service is enabled; if it is not, that is what counts.
     pub(crate) async fn gated<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
         let (access, done) = tokio::join!(self.access(), work);
-        if access.is_err() && done.is_err() {
+        let access = match access {
+            Ok(access) => access,
             // The same trouble, and the work says better what it is in the way of.
-            return done;
-        }
-        match access? {
+            Err(_) if done.is_err() => return done,
+            // Who may not look is not stopped.
+            Err(failure) if failure.exit == Exit::NotAllowed => return done,
+            Err(failure) => return Err(failure),
+        };
+        match access {
             Access::Active | Access::NotGated => done,
             Access::Activating(said) => Err(self.activating(&said)),
             Access::NotRequested => Err(self.offer().await?),

@@ -20,12 +20,17 @@ pub(super) fn operations(base: &Found, wanted: Option<&Wanted>, revision: i64) -
         let path = format!("/metadata/annotations/{}", escaped(CURRENT_REVISION));
         operations.push(json!({ "op": "test", "path": path, "value": number }));
     }
+    if adds_a_map(base, wanted) {
+        let version = &held.resource_version;
+        operations.push(json!({ "op": "test", "path": "/metadata/resourceVersion", "value": version }));
+    }
     if let Some(wanted) = wanted {
         operations.push(json!({ "op": "add", "path": "/spec", "value": wanted.spec }));
     }
     let none = Value::Null;
     let metadata = wanted.map_or(&none, |wanted| &wanted.metadata);
     let mut annotations = pairs(&metadata["annotations"]);
+    annotations.retain(|(key, _)| key != CURRENT_REVISION);
     annotations.push((CURRENT_REVISION.to_owned(), revision.to_string()));
     set(&mut operations, "annotations", held.annotations.is_some(), annotations);
     set(&mut operations, "labels", held.labels.is_some(), pairs(&metadata["labels"]));
@@ -52,11 +57,22 @@ fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
+/// Whether labels or annotations, or a first revision, are made by the patch: what somebody else makes at the same moment would be lost.
+/// The object's version is all that tells.
+fn adds_a_map(base: &Found, wanted: Option<&Wanted>) -> bool {
+    let held = &base.object.metadata;
+    let labels = wanted.is_some_and(|wanted| !pairs(&wanted.metadata["labels"]).is_empty());
+    meta::annotation(held, CURRENT_REVISION).is_none() || (held.labels.is_none() && labels)
+}
+
 /// Whether what was read is still what is stored, as far as the condition goes.
-pub(super) fn still_holds(base: &Found, now: &Found) -> bool {
+pub(super) fn still_holds(base: &Found, now: &Found, wanted: Option<&Wanted>) -> bool {
+    let exact = adds_a_map(base, wanted);
     let facts = |found: &Found| {
         let held = &found.object.metadata;
-        (held.uid.clone(), held.generation, meta::annotation(held, CURRENT_REVISION).map(str::to_owned))
+        let number = meta::annotation(held, CURRENT_REVISION).map(str::to_owned);
+        let version = held.resource_version.clone().filter(|_| exact);
+        (held.uid.clone(), held.generation, number, version)
     };
     facts(base) == facts(now)
 }
@@ -69,7 +85,7 @@ mod tests {
     fn it_holds_only_for_what_was_read() {
         let object = json!({
             "apiVersion": "compute.datumapis.com/v1alpha", "kind": "Workload",
-            "metadata": { "name": "web", "uid": "u", "generation": 3,
+            "metadata": { "name": "web", "uid": "u", "generation": 3, "resourceVersion": "7",
                 "annotations": { "compute.datumapis.com/current-revision": "2" } },
             "spec": { "a": 1 },
         });
@@ -81,12 +97,13 @@ mod tests {
                 { "op": "test", "path": "/metadata/uid", "value": "u" },
                 { "op": "test", "path": "/metadata/generation", "value": 3 },
                 { "op": "test", "path": "/metadata/annotations/compute.datumapis.com~1current-revision", "value": "2" },
+                { "op": "test", "path": "/metadata/resourceVersion", "value": "7" },
                 { "op": "add", "path": "/spec", "value": { "a": 2 } },
                 { "op": "add", "path": "/metadata/annotations/compute.datumapis.com~1current-revision", "value": "3" },
                 { "op": "add", "path": "/metadata/labels", "value": {} },
                 { "op": "add", "path": "/metadata/labels/x~1y", "value": "z" },
             ])
         );
-        assert!(still_holds(&base, &base));
+        assert!(still_holds(&base, &base, Some(&wanted)));
     }
 }

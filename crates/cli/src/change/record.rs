@@ -48,6 +48,6 @@ pub(super) async fn write_down(session: &Session, workload: &Workload, revisions
 
 /// The failure when others always get ahead.
 pub(super) fn others_write() -> Failure {
-    Failure::new("cannot write the history", "others keep writing it")
+    Failure::new("cannot write the history", "it keeps being changed by others")
         .advice("the next command writes it down")
 }

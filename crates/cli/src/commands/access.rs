@@ -3,9 +3,10 @@
 use clap::Subcommand;
 
 use super::{is_for_people, print};
+use crate::args::Output;
 use crate::failure::{Exit, Failure, Result};
-use crate::render;
 use crate::session::{Access, Session};
+use crate::{fetch, render};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   datumctl-compute access
@@ -36,9 +37,15 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
             other => other,
         };
     }
+    if access == Access::NotGated {
+        // A project that does not exist has no gate, either.
+        fetch::workloads(session).await?;
+    }
     let text = render::access::render(&access, &session.place(), &session.invocation, session.io.out);
     if is_for_people(session.output) {
         session.io.print(&text);
+    } else if session.output == Output::Name {
+        print::names(session, ["compute"]);
     } else {
         let state = match access {
             Access::Active => "active",
@@ -50,6 +57,8 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     }
     match access {
         Access::Active | Access::NotGated => Ok(()),
+        // What was to be done is done.
+        Access::Activating(_) if matches!(options.verb, Some(Verb::Request)) => Ok(()),
         Access::Activating(_) | Access::NotRequested => Err(Failure::silent(Exit::NotAllowed)),
     }
 }

@@ -8,7 +8,7 @@ use crate::failure::{Failure, Result};
 pub(crate) fn unanswered(error: &InquireError) -> Failure {
     match error {
         InquireError::OperationCanceled | InquireError::OperationInterrupted => {
-            Failure::new("stopped", "you ended it; nothing was written")
+            Failure::new("stopped", "cancelled; nothing was written")
                 .advice("run the command again when you like")
         }
         _ => Failure::usage("cannot ask", "the terminal does not answer")

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use clap_complete::engine::ArgValueCompleter;
 use compute_api::names;
+use compute_api::quota::ResourceClaim;
 use compute_core::meta;
-use indicatif::{ProgressBar, ProgressDrawTarget};
 use kube::api::{DeleteParams, Preconditions};
 use tokio::time::Instant;
 
-use super::{ask, follow};
+use super::{ask, follow, print};
+use crate::args::Output;
 use crate::failure::{Exit, Failure, Result, from_kube};
 use crate::session::Session;
 use crate::words::{self, time};
@@ -28,7 +29,7 @@ pub(crate) struct Options {
     /// The workload
     #[arg(value_name = "WORKLOAD", add = ArgValueCompleter::new(complete::workloads))]
     name: String,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short = 'y')]
     yes: bool,
     /// Do not wait until everything is gone
@@ -48,14 +49,14 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     let count = words::count(i64::try_from(instances.len()).unwrap_or(i64::MAX), "instance");
     if !options.yes {
         if !session.io.can_ask {
-            return Err(Failure::usage(what, "there is nobody to ask whether that is meant")
+            return Err(Failure::usage(what, "this needs confirmation, and there is no terminal to ask on")
                 .next(format!("destroy {name} -y"), "destroy it without being asked"));
         }
         session.say(&format!(
             "This destroys {name} in {} with {count}. It cannot be undone.\n",
             session.place()
         ));
-        if ask::typed("Type the name of the workload to go on:")?.trim() != name {
+        if ask::typed("Type the name of the workload to confirm:")?.trim() != name {
             return Err(another_name(name));
         }
     }
@@ -71,7 +72,7 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     }
     if options.no_wait {
         session.tell(&format!("{name} is being destroyed.\n"));
-        return Ok(());
+        return outcome(session, name, false);
     }
     let claims: Vec<String> =
         instances.iter().map(|one| names::claim_name(meta::name(&one.metadata))).collect();
@@ -80,11 +81,8 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
 
 /// The failure when another name is typed.
 pub(crate) fn another_name(name: &str) -> Failure {
-    Failure::new(
-        format!("cannot destroy {name}"),
-        "the name that was typed is another; nothing was destroyed",
-    )
-    .advice("run the command again if you mean it")
+    Failure::new(format!("cannot destroy {name}"), "the name you typed does not match; nothing was destroyed")
+        .advice("run the command again if you mean it")
 }
 
 /// The failure when it is not gone in time.
@@ -92,11 +90,19 @@ pub(crate) fn not_gone(name: &str, patience: &follow::Patience, left: &str) -> F
     let seconds = i64::try_from(patience.timeout.as_secs()).unwrap_or(i64::MAX);
     Failure::new(
         format!("{name} was not gone within {}", time::short(seconds)),
-        format!("{left}; it goes on by itself"),
+        format!("{left}; it continues by itself"),
     )
     .exit(Exit::TimedOut)
     .next(format!("instances --workload {name}"), "see what is left")
     .next("cities", "see whether each city answers")
+}
+
+/// Claims that are held; who may not see them waits for the rest.
+async fn claims_held(session: &Session) -> Result<Vec<ResourceClaim>> {
+    match fetch::claims(session).await {
+        Err(failure) if failure.exit == Exit::NotAllowed => Ok(Vec::new()),
+        other => other,
+    }
 }
 
 /// What is left of a workload.
@@ -112,7 +118,7 @@ async fn look(session: &Session, name: &str, uid: &str, claims: &mut Vec<String>
         tokio::try_join!(
             fetch::workload(session, name),
             fetch::instances(session, Some(name)),
-            fetch::claims(session)
+            claims_held(session)
         )
     };
     let (workload, instances, held) = read.await?;
@@ -142,15 +148,23 @@ async fn look(session: &Session, name: &str, uid: &str, claims: &mut Vec<String>
 async fn gone(session: &Session, options: &Options, uid: &str, mut claims: Vec<String>) -> Result<()> {
     let name = &options.name;
     let began = Instant::now();
-    let bar = session.io.can_redraw.then(|| {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        bar.enable_steady_tick(Duration::from_millis(120));
-        bar
-    });
+    let bar = session.io.can_redraw.then(follow::spinner);
     let mut last = None;
     let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
+    let mut heard = Instant::now();
     loop {
-        let left = look(session, name, uid, &mut claims).await?;
+        let left = match look(session, name, uid, &mut claims).await {
+            Ok(left) => left,
+            // A server that does not answer may be back in a moment.
+            Err(failure) if failure.exit == Exit::NotAllowed || heard.elapsed() > follow::GONE => {
+                return Err(failure);
+            }
+            Err(_) => {
+                tokio::time::sleep(EVERY).await;
+                continue;
+            }
+        };
+        heard = Instant::now();
         if left == Left::default() {
             break;
         }
@@ -171,7 +185,7 @@ async fn gone(session: &Session, options: &Options, uid: &str, mut claims: Vec<S
                     bar.finish_and_clear();
                 }
                 let command = session.invocation.command(&format!("status {name}"));
-                session.say(&format!("\nNot waiting any more; it goes on being destroyed. See it with:\n  {command}\n"));
+                session.say(&format!("\nStopped waiting; it continues to be destroyed. See it with:\n  {command}\n"));
                 return Ok(());
             }
             () = tokio::time::sleep(EVERY) => {}
@@ -180,8 +194,22 @@ async fn gone(session: &Session, options: &Options, uid: &str, mut claims: Vec<S
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }
-    session.tell(&format!("{name} is gone, with all its instances and what they held of the quota.\n"));
-    Ok(())
+    session.tell(&format!("{name} is destroyed; its instances are gone and their quota is released.\n"));
+    outcome(session, name, true)
+}
+
+/// What was done, for programs.
+fn outcome(session: &Session, name: &str, is_gone: bool) -> Result<()> {
+    match session.output {
+        Output::Json | Output::Yaml => {
+            print::value(session, &serde_json::json!({ "workload": name, "gone": is_gone }))
+        }
+        Output::Name => {
+            print::names(session, [name]);
+            Ok(())
+        }
+        Output::Table | Output::Wide => Ok(()),
+    }
 }
 
 fn describe(left: &Left) -> String {

@@ -2,7 +2,8 @@
 
 use clap_complete::engine::ArgValueCompleter;
 
-use super::{is_for_people, print};
+use super::print;
+use crate::args::Output;
 use crate::failure::Result;
 use crate::model::{advice, chain};
 use crate::session::Session;
@@ -31,10 +32,15 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     };
     let (found, deployments, instances) = session.gated(read).await?;
     let chain = chain::explain(&found.workload, &deployments, &instances);
-    if !is_for_people(session.output) {
-        return print::value(session, &chain);
+    match session.output {
+        Output::Json | Output::Yaml => return print::value(session, &chain),
+        Output::Name => {
+            print::names(session, [name.as_str()]);
+            return Ok(());
+        }
+        Output::Table | Output::Wide => {}
     }
-    let (_, history) = fetch::history(session, &found.workload).await?;
+    let history = fetch::readable_history(session, &found.workload).await?;
     let mut next = advice::next_steps(&chain.workload, history.last_other(&found.workload.spec).is_some());
     // It has just been explained.
     next.retain(|step| !step.command.starts_with("explain"));

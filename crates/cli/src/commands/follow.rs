@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use compute_api::compute::{Instance, Workload, WorkloadDeployment};
+use compute_core::{meta, revisions};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
 
@@ -24,7 +25,7 @@ const LATER: Duration = Duration::from_millis(700);
 /// What is certain has to stay so: what is seen of several objects is not of one moment.
 const CERTAIN_AFTER: Duration = Duration::from_millis(1500);
 /// How long a server may be gone while it is being waited for.
-const GONE: Duration = Duration::from_secs(30);
+pub(crate) const GONE: Duration = Duration::from_secs(30);
 /// How often a spinner moves.
 const TICK: Duration = Duration::from_millis(120);
 
@@ -52,6 +53,17 @@ pub(crate) enum Ended {
     Paused,
     /// Ctrl-C.
     Detached,
+    /// It was not to be followed.
+    Unfollowed,
+}
+
+/// Something that moves while it is being waited, with a message.
+pub(crate) fn spinner() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template("{spinner} {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    bar.enable_steady_tick(TICK);
+    bar
 }
 
 /// What is seen of a rollout at one look.
@@ -91,13 +103,7 @@ struct Show<'a> {
 
 impl<'a> Show<'a> {
     fn new(session: &'a Session) -> Self {
-        let bar = session.io.can_redraw.then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{spinner} {msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            bar.enable_steady_tick(TICK);
-            bar
-        });
+        let bar = session.io.can_redraw.then(spinner);
         Self { session, bar, last: Vec::new(), began: Instant::now() }
     }
 
@@ -161,8 +167,14 @@ fn headline(view: &WorkloadView) -> String {
     format!("{}: {} of {} up to date and {} ready", view.name, view.updated, view.desired, view.ready)
 }
 
-/// Follows a rollout. What is in the way is said before it fails.
-pub(crate) async fn follow(session: &Session, name: &str, patience: &Patience) -> Result<Ended> {
+/// Follows a rollout. What is in the way is said before it fails. Who wrote a workload follows that, and not what somebody else makes of
+/// it meanwhile.
+pub(crate) async fn follow(
+    session: &Session,
+    name: &str,
+    patience: &Patience,
+    written: Option<&Workload>,
+) -> Result<Ended> {
     let what = format!("cannot follow {name}");
     let mut show = Show::new(session);
     let mut stuck_since: Option<Instant> = None;
@@ -183,6 +195,10 @@ pub(crate) async fn follow(session: &Session, name: &str, patience: &Patience) -
             Ok(seen) => {
                 if gone_since.take().is_some() {
                     show.say("The server answers again.");
+                }
+                if let Some(failure) = written.and_then(|written| overtaken(name, written, &seen.workload)) {
+                    show.end(None);
+                    return Err(failure);
                 }
                 show.update(&seen.view);
                 match verdict(&seen.workload, &seen.view) {
@@ -216,7 +232,7 @@ pub(crate) async fn follow(session: &Session, name: &str, patience: &Patience) -
             }
             Err(failure) => {
                 let since = *gone_since.get_or_insert_with(|| {
-                    show.say("The server does not answer; still trying. The rollout goes on without us.");
+                    show.say("The server does not answer; still trying. The rollout continues without us.");
                     Instant::now()
                 });
                 if since.elapsed() > GONE {
@@ -242,15 +258,32 @@ pub(crate) async fn follow(session: &Session, name: &str, patience: &Patience) -
     }
 }
 
+/// The failure when what was written is not what there is any more.
+pub(crate) fn overtaken(name: &str, written: &Workload, now: &Workload) -> Option<Failure> {
+    let why = if meta::uid(&written.metadata) != meta::uid(&now.metadata) {
+        "it was destroyed and created again meanwhile".to_owned()
+    } else if now.metadata.generation > written.metadata.generation {
+        let number = revisions::current(now).map(|number| format!(" (revision {number})"));
+        format!("it was changed again meanwhile{}", number.unwrap_or_default())
+    } else {
+        return None;
+    };
+    Some(
+        Failure::new(format!("the rollout of {name} was overtaken"), why)
+            .next(format!("rollout history {name}"), "see who changed what")
+            .next(format!("rollout status {name}"), "follow what it is now"),
+    )
+}
+
 fn detached(session: &Session, name: &str) -> String {
     let command = session.invocation.command(&format!("rollout status {name}"));
-    format!("Not following any more; the rollout goes on. Come back with:\n  {command}\n")
+    format!("Stopped following; the rollout continues. Come back with:\n  {command}\n")
 }
 
 fn paused(session: &Session, view: &WorkloadView) -> String {
     let command = session.invocation.command(&format!("rollout resume {}", view.name));
     format!(
-        "The rollout is paused with {} of {} up to date. Let it go on with:\n  {command}\n",
+        "The rollout is paused with {} of {} up to date. Resume it with:\n  {command}\n",
         view.updated,
         words::count(view.desired, "instance")
     )
@@ -259,8 +292,7 @@ fn paused(session: &Session, view: &WorkloadView) -> String {
 /// What is in the way, whose move it is, and what to do.
 async fn stuck(session: &Session, seen: &Seen) -> Failure {
     let view = &seen.view;
-    let history =
-        fetch::history(session, &seen.workload).await.map(|(_, history)| history).unwrap_or_default();
+    let history = fetch::readable_history(session, &seen.workload).await.unwrap_or_default();
     let mut failure = not_getting_on(view);
     failure.next = advice::next_steps(view, history.last_other(&seen.workload.spec).is_some());
     failure
@@ -282,7 +314,7 @@ pub(crate) fn not_getting_on(view: &WorkloadView) -> Failure {
     let why = troubles.iter().map(|(what, places, message)| format!("{what} in {places}: {message}"));
     Failure::new(what, "")
         .because(why.collect())
-        .advice("the platform goes on trying: it heals by itself once the cause is gone")
+        .advice("the platform keeps retrying and recovers once the cause is fixed")
 }
 
 pub(crate) fn timed_out(name: &str, patience: &Patience, view: Option<&WorkloadView>) -> Failure {
@@ -290,7 +322,7 @@ pub(crate) fn timed_out(name: &str, patience: &Patience, view: Option<&WorkloadV
     let how_far = view.map_or_else(|| "nothing was seen of it".to_owned(), |view| view.because.clone());
     Failure::new(
         format!("{name} was not done within {}", time::short(seconds)),
-        format!("{how_far}; the rollout goes on"),
+        format!("{how_far}; the rollout continues"),
     )
     .exit(Exit::TimedOut)
     .next(format!("rollout status {name}"), "follow it again")

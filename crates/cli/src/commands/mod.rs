@@ -39,7 +39,7 @@ pub(crate) enum Command {
     /// Destroy a workload with all its instances
     #[command(after_help = destroy::EXAMPLES)]
     Destroy(destroy::Options),
-    /// Show how workloads are: what is wrong, where, why, and what to do
+    /// Show the health of workloads: what is wrong, where, why, and what to do
     #[command(after_help = status::EXAMPLES)]
     Status(status::Options),
     /// List workloads, or describe one
@@ -62,9 +62,9 @@ pub(crate) enum Command {
     Quota(quota::Options),
     /// List the cities that this project can use
     Cities,
-    /// List the types of instances
+    /// List instance types
     InstanceTypes,
-    /// Show how it comes to what a workload says, down to the one cause
+    /// Explain why a workload is in its current state, down to the root cause
     #[command(after_help = explain::EXAMPLES)]
     Explain(explain::Options),
     /// See or ask for access to the service
@@ -135,7 +135,7 @@ pub(crate) fn is_for_people(output: Output) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) use follow::not_getting_on;
+pub(crate) use follow::{not_getting_on, overtaken};
 
 /// Failures of commands that have no other way to be seen without a server.
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::args::Output;
 use crate::failure::{Failure, Result};
+use crate::fetch::Found;
 use crate::session::Session;
 
 /// Prints a value as JSON or YAML.
@@ -38,11 +39,25 @@ pub(crate) fn object<K: Resource<DynamicType = ()> + Serialize>(object: &K) -> V
     value
 }
 
+/// A workload as it is stored, to the last field, without what only servers read.
+pub(crate) fn stored(found: &Found) -> Value {
+    let mut value = serde_json::to_value(&found.object).unwrap_or_default();
+    if let Some(metadata) = value["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    value
+}
+
+/// Prints a list of objects.
+pub(crate) fn list(session: &Session, items: &[Value]) -> Result<()> {
+    value(session, &serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": items }))
+}
+
 /// Prints objects as they are stored, in a list.
 pub(crate) fn objects<K: Resource<DynamicType = ()> + Serialize>(
     session: &Session,
     objects: &[K],
 ) -> Result<()> {
     let items: Vec<Value> = objects.iter().map(object).collect();
-    value(session, &serde_json::json!({ "apiVersion": "v1", "kind": "List", "items": items }))
+    list(session, &items)
 }

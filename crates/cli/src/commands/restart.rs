@@ -3,7 +3,9 @@
 use clap_complete::engine::ArgValueCompleter;
 use compute_api::annotations::RESTARTED_AT;
 use compute_api::compute::WorkloadDeployment;
-use compute_core::{location, meta};
+use compute_api::jiff::SignedDuration;
+use compute_api::k8s::Timestamp;
+use compute_core::{location, meta, restart};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
@@ -31,29 +33,44 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     let name = &options.name;
     let what = format!("cannot restart {name}");
     let found = session.gated(fetch::required(session, name, &what)).await?;
-    let at = clock::now().to_string();
     if found.workload.spec.paused == Some(true) {
         return Err(Failure::new(what, "its rollout is paused, so no instance is replaced")
             .next(format!("rollout resume {name}"), "let it go on first"));
     }
-    if let Some(city) = &options.city {
-        city_alone(session, name, city, &what, &at).await?;
-        change::note(session, name, "restart", &format!("restart in {}", city.to_uppercase())).await?;
-        session.tell(&format!("{name} restarts in {}, one instance after the other.\n", city.to_uppercase()));
+    let deployments = fetch::deployments(session, Some(name)).await?;
+    let written = if let Some(city) = &options.city {
+        city_alone(session, name, city, &what, &deployments).await?;
+        let said = format!("restart in {}", city.to_uppercase());
+        if let Err(failure) = change::note(session, name, "restart", &said).await {
+            change::say_unrecorded(session, &failure);
+        }
+        session.tell(&format!("{name} is restarting in {}, one instance at a time.\n", city.to_uppercase()));
+        found.workload
     } else {
         let change = Change { name, action: "restart".to_owned(), what, meanwhile: Meanwhile::OnTop };
         let written = change::make(session, &change, Some(found), |base| {
             let mut spec = base.map(|base| base.spec().clone()).unwrap_or_default();
-            annotate(&mut spec["template"], &at);
+            let held = base.and_then(|base| base.workload.spec.template.annotation(RESTARTED_AT));
+            annotate(&mut spec["template"], &later_than(held, &deployments));
             Ok(Wanted::spec(spec))
         })
         .await?;
         session.tell(&format!(
-            "{name} restarts (revision {}), one instance of a city after the other.\n",
+            "{name} is restarting (revision {}), one instance at a time in each city.\n",
             written.revision
         ));
-    }
-    deploy::after(session, name, &options.following).await
+        written.workload
+    };
+    deploy::after(session, &written, &options.following).await.map(drop)
+}
+
+/// Now; or right after the last restart, if that was asked for by somebody whose clock is ahead: the later one counts.
+fn later_than<'a>(held: Option<&'a str>, deployments: &'a [WorkloadDeployment]) -> String {
+    let of_deployments = deployments.iter().map(|one| one.spec.template.annotation(RESTARTED_AT));
+    let last = of_deployments.fold(held, restart::later);
+    let last = last.and_then(|last| last.parse::<Timestamp>().ok());
+    let after = last.and_then(|last| last.checked_add(SignedDuration::from_millis(1)).ok());
+    after.map_or_else(clock::now, |after| after.max(clock::now())).to_string()
 }
 
 fn annotate(template: &mut Value, at: &str) {
@@ -69,8 +86,14 @@ fn annotate(template: &mut Value, at: &str) {
 }
 
 /// Restarts what runs in one city; the workload stays as it is.
-async fn city_alone(session: &Session, name: &str, city: &str, what: &str, at: &str) -> Result<()> {
-    let deployments = fetch::deployments(session, Some(name)).await?;
+async fn city_alone(
+    session: &Session,
+    name: &str,
+    city: &str,
+    what: &str,
+    deployments: &[WorkloadDeployment],
+) -> Result<()> {
+    let at = later_than(None, deployments);
     let there: Vec<_> = deployments
         .iter()
         .filter(|one| {
@@ -89,4 +112,18 @@ async fn city_alone(session: &Session, name: &str, city: &str, what: &str, at: &
         patched.map_err(|error| from_kube(what, &error))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restart_is_later_than_the_last_one() {
+        let ahead = clock::now() + SignedDuration::from_mins(10);
+        let next: Timestamp = later_than(Some(&ahead.to_string()), &[]).parse().unwrap();
+        assert!(next > ahead);
+        let next: Timestamp = later_than(Some("2020-01-01T00:00:00Z"), &[]).parse().unwrap();
+        assert!(next > ahead - SignedDuration::from_mins(20));
+    }
 }

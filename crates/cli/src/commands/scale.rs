@@ -23,10 +23,10 @@ pub(crate) struct Options {
     /// The workload
     #[arg(value_name = "WORKLOAD", add = ArgValueCompleter::new(complete::workloads))]
     name: String,
-    /// The fewest instances in each city
+    /// Minimum instances in each city
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..=1000))]
     min: i64,
-    /// The most instances in each city
+    /// Maximum instances in each city
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..=1000))]
     max: Option<i64>,
     /// Only this placement [default: all of them]
@@ -39,22 +39,34 @@ pub(crate) struct Options {
     following: Following,
 }
 
+impl Options {
+    /// The options that say which part of it, to be given again.
+    fn which(&self) -> String {
+        let part =
+            |name: &str, value: &Option<String>| value.as_ref().map(|value| format!(" {name} {value}"));
+        let parts = [part("--placement", &self.placement), part("--city", &self.city)];
+        parts.into_iter().flatten().collect()
+    }
+}
+
 pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     let name = &options.name;
     let what = format!("cannot scale {name}");
     let found = session.gated(fetch::required(session, name, &what)).await?;
     let change = Change { name, action: "scale".to_owned(), what, meanwhile: Meanwhile::OnTop };
-    let written = change::make(session, &change, Some(found), |base| edit(options, base)).await?;
+    let written = change::make(session, &change, Some(found), |base| edit(options, base))
+        .await
+        .map_err(deploy::in_options)?;
     if written.changes.is_empty() {
-        session.tell(&format!("{name} is scaled like that already: nothing changes.\n"));
-        return Ok(());
+        session.tell(&format!("{name} already has that scale; nothing to change.\n"));
+        return deploy::unchanged(session, name).await;
     }
     session.tell(&format!(
         "{name} is scaled (revision {}): {}\n",
         written.revision,
         written.changes.join("; ")
     ));
-    deploy::after(session, name, &options.following).await
+    deploy::after(session, &written.workload, &options.following).await.map(drop)
 }
 
 fn edit(options: &Options, base: Option<&Found>) -> Result<Wanted> {
@@ -76,7 +88,13 @@ fn edit(options: &Options, base: Option<&Found>) -> Result<Wanted> {
                     format!("--min {} is more than the most that it may have, which is {most}", options.min),
                 )
                 .next(
-                    format!("scale {} --min {} --max {}", options.name, options.min, options.min),
+                    format!(
+                        "scale {}{} --min {} --max {}",
+                        options.name,
+                        options.which(),
+                        options.min,
+                        options.min
+                    ),
                     "raise both",
                 ));
             }
@@ -110,6 +128,7 @@ fn choose(options: &Options, base: &Found) -> Result<Vec<String>> {
             .next(format!("status {}", options.name), "see its cities")),
         [alone] if alone.city_codes.len() == 1 => Ok(vec![alone.name.clone()]),
         [shared, ..] => {
+            let most = options.max.map(|most| format!(" --max {most}")).unwrap_or_default();
             let others: Vec<_> =
                 shared.city_codes.iter().filter(|code| !location::same_city(code, city)).cloned().collect();
             Err(Failure::usage(
@@ -122,7 +141,7 @@ fn choose(options: &Options, base: &Found) -> Result<Vec<String>> {
             )
             .advice(format!("give {city} a placement of its own in a manifest, or scale the whole placement"))
             .next(
-                format!("scale {} --placement {} --min {}", options.name, shared.name, options.min),
+                format!("scale {} --placement {} --min {}{most}", options.name, shared.name, options.min),
                 "scale every city of the placement",
             ))
         }

@@ -53,7 +53,7 @@ pub(crate) async fn text(
     instances: &[Instance],
 ) -> Result<String> {
     let view = workload::view(workload, deployments, instances);
-    let (_, history) = fetch::history(session, workload).await?;
+    let history = fetch::readable_history(session, workload).await?;
     let revision = view.revision.and_then(|number| history.get(number)).or(history.newest());
     let next = advice::next_steps(&view, history.last_other(&workload.spec).is_some());
     Ok(render::workloads::status(&view, revision, &next, &session.invocation, session.now, session.io.out))

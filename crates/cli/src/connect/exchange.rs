@@ -27,6 +27,8 @@ pub(super) fn client(
     // The way there is a part of the answer.
     config.connect_timeout = Some(patience.mul_f32(0.7));
     config.read_timeout = Some(PAUSE.max(patience));
+    // A write that is sent again after it took effect would look like somebody else's.
+    config.default_retry = false;
     let inner = kube::Client::try_from(config)?;
     let service = tower::service_fn(move |request: Request<Body>| {
         let (inner, tokens) = (inner.clone(), tokens.clone());

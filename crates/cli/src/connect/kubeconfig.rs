@@ -66,12 +66,12 @@ pub(super) async fn of(wish: &Wish, config: Kubeconfig) -> Result<Connection> {
 /// The failure when a context leads nowhere.
 pub(super) fn unusable(context: &str, why: String) -> Failure {
     Failure::usage(format!("cannot use context {context:?} of the kubeconfig"), why)
-        .advice("mend the kubeconfig, or choose another context with --context")
+        .advice("fix the kubeconfig, or choose another context with --context")
 }
 
 /// The failure when a project's name cannot be one.
 pub(super) fn no_name(project: &str) -> Failure {
-    Failure::usage("cannot reach the project", format!("{project:?} is no project's name"))
+    Failure::usage("cannot reach the project", format!("{project:?} is not a valid project name"))
         .advice("check --project")
 }
 
@@ -101,6 +101,10 @@ fn describe(error: &kube::config::KubeconfigError) -> String {
             std::io::ErrorKind::NotFound => format!("there is no file {path}"),
             other => format!("{path} cannot be read: {other}"),
         };
+    }
+    // What such an error shows of the file may be a token.
+    if matches!(error, kube::config::KubeconfigError::Parse(_)) {
+        return "it is not valid YAML, or not a kubeconfig".to_owned();
     }
     crate::failure::plain(&error.to_string())
 }

@@ -51,7 +51,7 @@ pub(super) fn none_selected() -> Failure {
 
 /// The failure when datumctl gives no address.
 pub(super) fn bad_address() -> Failure {
-    Failure::usage("cannot reach the service", "the address that datumctl gives is none")
+    Failure::usage("cannot reach the service", "datumctl gave an invalid address")
         .advice("check the host that you signed in to")
 }
 

@@ -29,6 +29,10 @@ pub(crate) fn from_kube(what: impl Into<String>, error: &kube::Error) -> Failure
         kube::Error::SerdeError(_) => Failure::new(what, "the answer is not what this service sends")
             .advice("check that the address is that of a Datum project")
             .next("--version", "compare with the version that the service asks for"),
+        // What it says may hold the output of the program that gives credentials, or its arguments.
+        kube::Error::Auth(_) => Failure::new(what, "the credentials that the kubeconfig names cannot be had")
+            .exit(Exit::NotAllowed)
+            .advice("sign in again, or run the program that the kubeconfig names for that by hand"),
         error => from_transport(what, error),
     }
 }
@@ -38,7 +42,7 @@ fn from_status(what: String, status: &Status) -> Failure {
         401 => Failure::new(what, "you are not signed in, or your session has ended")
             .exit(Exit::NotAllowed)
             .other("datumctl login", "sign in again"),
-        403 => Failure::new(what, plain(&status.message))
+        403 => Failure::new(what, forbidden(&status.message))
             .exit(Exit::NotAllowed)
             .advice("ask whoever runs the project for access")
             .next("access", "see whether the service is enabled in this project"),
@@ -47,14 +51,22 @@ fn from_status(what: String, status: &Status) -> Failure {
                 .advice("run the command again")
         }
         422 => invalid(what, status),
-        429 => {
-            Failure::new(what, "the service has too much to do at the moment").advice("try again in a minute")
-        }
-        500.. => {
-            Failure::new(what, format!("the service has a problem of its own: {}", plain(&status.message)))
-                .advice("try again in a minute; if it stays, tell whoever runs the platform")
-        }
-        _ => Failure::new(what, plain(&status.message)).advice("run the command with --help"),
+        404 => Failure::new(what, "the project does not exist, or does not offer the compute service")
+            .advice("check --project")
+            .next("access", "see whether the service is enabled in this project"),
+        429 => Failure::new(what, "the service is busy").advice("try again in a minute"),
+        500.. => Failure::new(what, format!("the service had an internal error: {}", plain(&status.message)))
+            .advice("try again in a minute; if it stays, tell whoever runs the platform"),
+        _ => Failure::new(what, plain(&status.message))
+            .advice("if it makes no sense, tell whoever runs the platform"),
+    }
+}
+
+/// Why somebody may not: what admission says, or that they lack a right. Which one is the server's own language.
+fn forbidden(message: &str) -> String {
+    match message.contains(" cannot ") && message.contains("resource ") {
+        true => "you do not have permission for this".to_owned(),
+        false => plain(message),
     }
 }
 
@@ -68,7 +80,7 @@ fn invalid(what: String, status: &Status) -> Failure {
         })
         .collect();
     let why = if why.is_empty() { vec![plain(&status.message)] } else { why };
-    Failure::new(what, "").because(why).advice("mend that and run the command again; nothing was written")
+    Failure::new(what, "").because(why).advice("fix that and run the command again")
 }
 
 fn from_transport(what: String, error: &kube::Error) -> Failure {
@@ -92,7 +104,7 @@ fn from_transport(what: String, error: &kube::Error) -> Failure {
     let deepest = texts.last().cloned().unwrap_or_default();
     let all = texts.join(" ").to_lowercase();
     let why = if all.contains("certificate") {
-        "the server's certificate is not to be trusted".to_owned()
+        "the server's certificate is not trusted".to_owned()
     } else if all.contains("dns") || all.contains("lookup") || all.contains("resolve") {
         "the server's name cannot be found".to_owned()
     } else if all.contains("refused") {

@@ -3,7 +3,7 @@
 use compute_api::conditions as c;
 
 use super::city::CityView;
-use super::workload::WorkloadView;
+use super::workload::{Health, WorkloadView};
 use crate::failure::Step;
 
 /// What to do about a workload that is not as it should be. `can_undo` says whether there is a revision to go back to.
@@ -17,20 +17,21 @@ pub(crate) fn next_steps(view: &WorkloadView, can_undo: bool) -> Vec<Step> {
         }
     };
     for city in view.cities.iter().filter(|city| city.trouble.is_some()) {
-        for step in of_city(name, city, can_undo) {
+        let is_alone = !view.cities.iter().any(|other| other.placement == city.placement && other != city);
+        for step in of_city(name, city, is_alone, can_undo) {
             add(step);
         }
     }
     if view.paused && view.updated < view.desired {
-        add(Step::new(format!("rollout resume {name}"), "let the rollout go on"));
+        add(Step::new(format!("rollout resume {name}"), "resume the rollout"));
     }
-    if view.cities.iter().any(|city| city.trouble.is_some()) {
-        add(Step::new(format!("explain {name}"), "see how it comes to that, step by step"));
+    if view.health != Health::Available {
+        add(Step::new(format!("explain {name}"), "see why, step by step"));
     }
     steps
 }
 
-fn of_city(name: &str, city: &CityView, can_undo: bool) -> Vec<Step> {
+fn of_city(name: &str, city: &CityView, is_alone: bool, can_undo: bool) -> Vec<Step> {
     let reason = city.trouble.as_ref().map_or("", |trouble| trouble.reason.as_str());
     let undo = || Step::new(format!("rollout undo {name}"), "go back to the revision before");
     let instance = city.trouble.as_ref().and_then(|trouble| trouble.instances.first());
@@ -42,10 +43,10 @@ fn of_city(name: &str, city: &CityView, can_undo: bool) -> Vec<Step> {
         | c::CONFIGURATION_ERROR
         | c::SOURCE_NOT_FOUND
         | c::SOURCE_TOO_LARGE => can_undo.then(undo).into_iter().chain(look).collect(),
-        c::STOPPED => vec![Step::new(format!("restart {name}"), "start its instances again")],
         c::QUOTA_EXCEEDED | c::QUOTA_NO_BUDGET | c::QUOTA_NOT_GRANTED => {
             let mut steps = vec![Step::new("quota", "see what is used and what is missing")];
-            if city.min > 0 && city.ready > 0 && city.ready < city.min {
+            // A placement has one number for all its cities: the others would lose instances.
+            if is_alone && city.ready > 0 && city.ready < city.min {
                 let min = city.ready;
                 let placement = &city.placement;
                 steps.push(Step::new(

@@ -52,7 +52,7 @@ pub(crate) fn views(bindings: &[LocationBinding], instances: &[Instance]) -> Vec
                 true => "Available".to_owned(),
                 false => {
                     let short = said
-                        .map_or_else(|| "not looked at yet".to_owned(), |said| words::of(&said.reason).short);
+                        .map_or_else(|| "not processed yet".to_owned(), |said| words::of(&said.reason).short);
                     format!("Unavailable ({short})")
                 }
             },

@@ -111,7 +111,7 @@ impl CityView {
         match (&self.trouble, self.phase) {
             (Some(trouble), _) if self.ready > 0 => format!("Degraded ({})", trouble.what),
             (Some(trouble), _) => format!("Unavailable ({})", trouble.what),
-            (None, Phase::Leaving) => "Leaving".to_owned(),
+            (None, Phase::Leaving) => "Being removed".to_owned(),
             (None, Phase::Paused) => "Paused".to_owned(),
             (None, Phase::Waiting) => "Waiting".to_owned(),
             (None, Phase::Updating) if self.ready > 0 => "Updating".to_owned(),

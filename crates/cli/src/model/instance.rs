@@ -9,6 +9,9 @@ use serde::Serialize;
 
 use crate::words;
 
+/// How an instance is that nothing is wrong with yet.
+pub(crate) const STARTING: &str = "Starting";
+
 /// In which of three heaps an instance is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,9 +80,9 @@ fn status(reason: &str, is_programmed: bool) -> (Heap, String) {
         c::IMAGE_UNAVAILABLE | c::INSTANCE_CRASHING | c::CONFIGURATION_ERROR | c::SOURCE_NOT_FOUND => {
             (Heap::Failed, format!("Failed ({short})"))
         }
-        c::STARTING => (Heap::Pending, "Starting".to_owned()),
+        c::STARTING => (Heap::Pending, STARTING.to_owned()),
         c::PENDING | c::PENDING_PROGRAMMING | c::PROGRAMMING_IN_PROGRESS | "" if !is_programmed => {
-            (Heap::Pending, "Starting".to_owned())
+            (Heap::Pending, STARTING.to_owned())
         }
         _ => (Heap::Pending, format!("Pending ({short})")),
     }
@@ -97,7 +100,7 @@ pub(crate) fn view(instance: &Instance) -> InstanceView {
             let (heap, status) = status(reason, is_programmed);
             let short = words::of(reason).short;
             let detail = match (heap, status.as_str()) {
-                (_, "Starting") => "Starting".to_owned(),
+                (_, "Starting") => STARTING.to_owned(),
                 (Heap::Failed, _) => format!("Not available — {short}"),
                 _ => format!("Pending — {short}"),
             };

@@ -34,6 +34,9 @@ pub(crate) struct Plan {
     pub(crate) name: String,
     /// Whether it is made by this.
     pub(crate) is_new: bool,
+    /// Whether it is like that already, to the last label.
+    #[serde(skip)]
+    pub(crate) is_same: bool,
     /// What changes, in words.
     pub(crate) changes: Vec<String>,
     /// Whether instances are replaced.
@@ -45,15 +48,21 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Whether it changes nothing at all.
-    pub(crate) fn is_empty(&self) -> bool {
-        !self.is_new && self.changes.is_empty()
-    }
-
     /// Whether nothing is in the way, as far as it is known.
     pub(crate) fn can_be(&self) -> bool {
         self.needs.iter().all(Need::fits) && self.cities.iter().all(|city| city.obstacle.is_none())
     }
+}
+
+/// The cities that a workload leaves if it gets this spec.
+pub(crate) fn left_cities(stored: &WorkloadSpec, wanted: &serde_json::Value) -> Vec<String> {
+    let Ok(wanted) = serde_json::from_value::<WorkloadSpec>(wanted.clone()) else { return Vec::new() };
+    let stays = |city: &String| {
+        let mut cities = wanted.placements.iter().flat_map(|one| &one.city_codes);
+        cities.any(|other| location::same_city(other, city))
+    };
+    let cities = stored.placements.iter().flat_map(|one| &one.city_codes);
+    cities.filter(|city| !stays(city)).cloned().collect()
 }
 
 /// What is known of the project when a change is planned.
@@ -125,6 +134,7 @@ pub(crate) fn plan(name: &str, stored: Option<&Workload>, wanted: &WorkloadSpec,
     Plan {
         name: name.to_owned(),
         is_new: stored.is_none(),
+        is_same: stored.is_some_and(|stored| changes::same(&stored.spec, wanted)),
         changes: match stored {
             Some(stored) => changes::between(&stored.spec, wanted).iter().map(ToString::to_string).collect(),
             None => Vec::new(),

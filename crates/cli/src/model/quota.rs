@@ -22,8 +22,10 @@ pub(crate) enum Resource {
     /// Instances.
     Instances,
     /// CPUs, in thousandths.
+    #[serde(rename = "vcpuMillis")]
     Vcpus,
     /// Memory, in MiB.
+    #[serde(rename = "memoryMib")]
     Memory,
 }
 

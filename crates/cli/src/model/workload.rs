@@ -162,7 +162,8 @@ fn health(workload: &Workload, view: &WorkloadView) -> (Health, String) {
         );
     }
     if view.updated < view.desired {
-        return (Health::Available, format!("updating, {} of {} up to date", view.updated, view.desired));
+        let updated = format!("updating, {} of {} up to date", view.updated, view.desired);
+        return (Health::Available, format!("{counts}; {updated}"));
     }
     if view.ready < view.desired {
         return (Health::Degraded, counts);

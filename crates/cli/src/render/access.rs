@@ -8,14 +8,16 @@ use crate::session::Access;
 pub(crate) fn render(access: &Access, place: &str, invocation: &Invocation, look: Look) -> String {
     let (word, tone, more) = match access {
         Access::Active => ("enabled", Tone::Good, String::new()),
-        Access::NotGated => ("enabled", Tone::Good, "This platform asks for no request.\n".to_owned()),
+        Access::NotGated => {
+            ("enabled", Tone::Good, "Access does not have to be requested on this platform.\n".to_owned())
+        }
         Access::Activating(said) => {
             let said =
                 if said.is_empty() { String::new() } else { format!("{}.\n", said.trim_end_matches('.')) };
             (
                 "being activated",
                 Tone::Warn,
-                format!("{said}It takes a moment, and nothing is asked of you.\n"),
+                format!("{said}It takes a moment; there is nothing for you to do.\n"),
             )
         }
         Access::NotRequested => {

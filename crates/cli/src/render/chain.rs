@@ -67,7 +67,7 @@ fn waits(view: &WorkloadView, look: Look) -> String {
         }
     }
     if found.is_empty() {
-        return "\nNothing is in the way; it is on its way.\n".to_owned();
+        return "\nNo problem found; still in progress.\n".to_owned();
     }
     let mut text = format!("\n{}\n", look.paint(Tone::Strong, "What it waits for"));
     for (wait, cities) in found {

@@ -7,7 +7,7 @@ use super::text::{headline, pairs, steps};
 use super::{Look, Tone, tone_of};
 use crate::failure::Step;
 use crate::invocation::Invocation;
-use crate::model::instance::{Heap, InstanceView, tally};
+use crate::model::instance::{Heap, InstanceView, STARTING, tally};
 use crate::words::{self, time};
 
 /// Instances in a table, why one is not available below it, and how many there are.
@@ -47,9 +47,8 @@ pub(crate) fn list(views: &[InstanceView], is_wide: bool, now: Timestamp, look: 
         cells.push(Cell::toned(view.created.map_or_else(String::new, |at| time::age(at, now)), Tone::Dim));
         table.row(cells);
         // The same sentence for one after the other is said once.
-        let needs_words = view.heap == Heap::Failed
-            || (!view.reason.is_empty() && compute_core::reasons::is_problem(&view.reason));
-        let message = view.message.as_deref().filter(|_| needs_words);
+        let needs_words = view.heap != Heap::Available && view.status != STARTING;
+        let message = view.message.as_deref().filter(|said| needs_words && !said.is_empty());
         if let Some(message) = message.filter(|message| told != Some(*message)) {
             table.note(message);
         }
@@ -59,8 +58,9 @@ pub(crate) fn list(views: &[InstanceView], is_wide: bool, now: Timestamp, look: 
 }
 
 /// What is said when there is none.
-pub(crate) fn none(place: &str, invocation: &Invocation) -> String {
-    format!("No instances in {place}.\n  {}\n", invocation.command("workloads"))
+pub(crate) fn none(which: &str, place: &str, invocation: &Invocation) -> String {
+    let join = if which.is_empty() { " in" } else { "," };
+    format!("No instances{which}{join} {place}.\n  {}\n", invocation.command("workloads"))
 }
 
 /// An instance by itself.
@@ -95,15 +95,15 @@ pub(crate) fn describe(
         }
     }
     if let Some(created) = view.created {
-        facts.push(("Made", time::ago(created, now)));
+        facts.push(("Created", time::ago(created, now)));
     }
     facts.retain(|(_, value)| !value.is_empty());
     text.push_str(&pairs(&facts, "  ", look));
     if !conditions.is_empty() {
-        text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "Conditions, as they are stored")));
+        text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "Conditions")));
         let mut table = Table::new([
             Column::new("CONDITION"),
-            Column::new("IS"),
+            Column::new("STATUS"),
             Column::new("REASON"),
             Column::cut("MESSAGE"),
         ])

@@ -18,8 +18,11 @@ pub(crate) fn changes(plan: &Plan, look: Look) -> String {
             words::list(&cities)
         );
     }
+    if plan.changes.is_empty() && plan.is_same {
+        return format!("{} is already up to date; nothing to change\n", plan.name);
+    }
     if plan.changes.is_empty() {
-        return format!("{} is like that already: nothing changes\n", plan.name);
+        return format!("{} changes:\n  labels or annotations\n", plan.name);
     }
     let mut text = format!("{} changes:\n", plan.name);
     for change in &plan.changes {
@@ -63,7 +66,7 @@ pub(crate) fn render(plan: &Plan, look: Look) -> String {
             takes => format!("{} more", resource.amount(takes)),
         };
         let left = need.left.map_or_else(
-            || "how much is left is not known".to_owned(),
+            || "remaining quota unknown".to_owned(),
             |left| format!("{} left", resource.amount(left)),
         );
         let (verdict, tone) = match (need.fits(), need.left) {

@@ -11,7 +11,8 @@ const BAR: usize = 20;
 
 /// Usage as bars, and who waits for how much.
 pub(crate) fn render(view: &QuotaView, place: &str, invocation: &Invocation, look: Look) -> String {
-    let mut text = format!("Quota of {place}\n\n");
+    let city = view.city.as_ref().map(|city| format!(", in {}", city.to_uppercase())).unwrap_or_default();
+    let mut text = format!("Quota of {place}{city}\n\n");
     let amounts: Vec<String> = view.usage.iter().map(amount).collect();
     let bar_length = if look.width.is_some_and(|columns| columns < 80) { BAR / 2 } else { BAR };
     let widest = amounts.iter().map(String::len).max().unwrap_or(0);
@@ -34,7 +35,7 @@ pub(crate) fn render(view: &QuotaView, place: &str, invocation: &Invocation, loo
         }
     }
     if view.usage.iter().all(|usage| usage.limit.is_none()) {
-        text.push_str(&wrap("Nothing says how much the project may use.", "\n  ", look));
+        text.push_str(&wrap("No quota limits are set for this project.", "\n  ", look));
     }
     let missing: Vec<_> = view
         .usage

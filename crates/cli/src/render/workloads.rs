@@ -156,11 +156,28 @@ pub(crate) fn status(
     if !wrong.is_empty() {
         text.push_str(&format!("\n{}\n{wrong}", look.paint(Tone::Strong, "What is wrong")));
     }
+    let waits = waits(view, look);
+    if !waits.is_empty() {
+        text.push_str(&format!("\n{}\n{waits}", look.paint(Tone::Strong, "What it waits for")));
+    }
     if !next.is_empty() {
         text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "Next steps")));
         text.push_str(&steps(next, invocation, "  ", look));
     }
     text
+}
+
+/// What passes by itself, city by city.
+fn waits(view: &WorkloadView, look: Look) -> String {
+    let waiting = view.cities.iter().filter_map(|city| Some((city, city.waits.as_ref()?)));
+    waiting
+        .map(|(city, wait)| {
+            let head = wrap(&format!("{} in {}", capital(&wait.what), city.city), "  ", look);
+            let meaning = words::of(&wait.reason);
+            let advice = format!("{}. {}", meaning.mover.say(), meaning.advice);
+            format!("{head}{}{}", wrap(&wait.message, "    ", look), wrap(&advice, "    ", look))
+        })
+        .collect()
 }
 
 fn facts(view: &WorkloadView, revision: Option<&Revision>, now: Timestamp) -> Vec<(&'static str, String)> {
@@ -197,11 +214,11 @@ pub(crate) fn describe(
         &instances.lines().map(|line| format!("{}\n", format!("  {line}").trim_end())).collect::<String>(),
     );
     if !conditions.is_empty() {
-        text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "Conditions, as they are stored")));
+        text.push_str(&format!("\n{}\n", look.paint(Tone::Strong, "Conditions")));
         let mut table = Table::new([
-            Column::new("OF"),
+            Column::new("OBJECT"),
             Column::new("CONDITION"),
-            Column::new("IS"),
+            Column::new("STATUS"),
             Column::new("REASON"),
             Column::cut("MESSAGE"),
         ])

@@ -24,10 +24,10 @@ impl Mover {
     /// Whose move it is, in words.
     pub(crate) fn say(self) -> &'static str {
         match self {
-            Self::You => "Your move",
-            Self::Platform => "The platform's move; nothing is asked of you",
-            Self::Operators => "The move of whoever runs the platform",
-            Self::Granters => "The move of whoever grants quota to the project",
+            Self::You => "For you to fix",
+            Self::Platform => "The platform is working on it; nothing to do",
+            Self::Operators => "For the platform's operators",
+            Self::Granters => "For whoever grants this project's quota",
         }
     }
 }
@@ -47,19 +47,17 @@ pub(crate) struct Words {
 pub(crate) fn of(reason: &str) -> Words {
     use Mover::{Granters, Operators, Platform, You};
     let (short, mover, advice) = match reason {
-        c::IMAGE_UNAVAILABLE => (
-            "image unavailable",
-            You,
-            "Mend the image's name, push the image, or give credentials for its registry.",
-        ),
+        c::IMAGE_UNAVAILABLE => {
+            ("image unavailable", You, "Fix the image name, push the image, or add registry credentials.")
+        }
         c::INSTANCE_CRASHING => (
             "crashing",
             You,
-            "Its process ends again and again: mend the image, its arguments or its variables.",
+            "Its process keeps exiting: fix the image, its arguments or its environment variables.",
         ),
         c::CONFIGURATION_ERROR => ("configuration error", You, "Change the setting that the message names."),
         c::SOURCE_NOT_FOUND => {
-            ("config not found", You, "Make the missing config or secret, or stop naming it.")
+            ("config not found", You, "Create the missing config or secret, or stop naming it.")
         }
         c::SOURCE_TOO_LARGE => {
             ("config too large", You, "Make the config or secret smaller, or put the data into the image.")
@@ -78,7 +76,7 @@ pub(crate) fn of(reason: &str) -> Words {
         c::QUOTA_EXCEEDED => (
             "quota exceeded",
             You,
-            "Scale something down, or ask for more quota. It is asked for again by itself.",
+            "Scale something down, or ask for more quota. It is retried automatically.",
         ),
         c::QUOTA_NO_BUDGET => {
             ("no quota budget", Granters, "The project needs quota for what the instance takes.")
@@ -90,7 +88,7 @@ pub(crate) fn of(reason: &str) -> Words {
         c::QUOTA_BACKEND_UNAVAILABLE => (
             "quota unavailable",
             Operators,
-            "The quota service does not answer; it is asked again by itself.",
+            "The quota service does not answer; it is retried automatically.",
         ),
         c::QUOTA_MISCONFIGURED | c::VALIDATION_FAILED | c::QUOTA_PROJECT_ID_UNRESOLVABLE => {
             ("quota unavailable", Operators, "The quota service is not set up for this project.")
@@ -106,10 +104,10 @@ pub(crate) fn of(reason: &str) -> Words {
         c::NETWORK_FAILED_TO_CREATE => (
             "network failed",
             Operators,
-            "Its network cannot be set up in the city; it is tried again by itself.",
+            "Its network cannot be set up in the city; it is retried automatically.",
         ),
         c::NETWORK_NOT_FOUND => {
-            ("network not found", You, "Make the network, or name another in the workload.")
+            ("network not found", You, "Create the network, or name another in the workload.")
         }
         c::LOCATION_UNAVAILABLE => ("not offered", You, "Choose a city that is offered to the project."),
         c::NO_MATCHING_LOCATION => (
@@ -130,13 +128,15 @@ pub(crate) fn of(reason: &str) -> Words {
         }
         c::PENDING_PROGRAMMING => ("waiting to be set up", Platform, "The city is about to set it up."),
         c::PROGRAMMING_IN_PROGRESS => ("being set up", Platform, "The city is setting it up."),
-        c::PROVISIONING => {
-            ("provisioning", Platform, "The city is at it. If it stays so, tell whoever runs the platform.")
-        }
+        c::PROVISIONING => (
+            "provisioning",
+            Platform,
+            "The city is working on it. If it stays so, tell whoever runs the platform.",
+        ),
         c::STARTING => ("starting", Platform, "It is set up and about to serve."),
         c::STOPPING => ("stopping", Platform, "It is being stopped."),
         c::STOPPED => {
-            ("stopped", You, "It has ended by itself and stays so: mend it, and restart the workload.")
+            ("stopped", You, "It has ended by itself and stays so: fix it, and restart the workload.")
         }
         c::SCHEDULING_GATES_PRESENT => {
             ("held back", Operators, "Something holds it back; the message names it.")
@@ -146,7 +146,7 @@ pub(crate) fn of(reason: &str) -> Words {
         c::INSTANCE_PROGRAMMED => ("set up", Platform, "Nothing to do."),
         c::INSTANCE_AVAILABLE => ("available", Platform, "Nothing to do."),
         c::DATA_READY => ("ready", Platform, "Nothing to do."),
-        c::PENDING => ("not looked at yet", Platform, "It has just been created."),
+        c::PENDING => ("not processed yet", Platform, "It has just been created."),
         platform::NOT_ENTITLED => ("service not enabled", You, "Ask for access to the service."),
         platform::LOCATION_CLASS_NOT_SUPPORTED => ("not supported here", You, "Choose another city."),
         platform::LOCATION_TERMINATING => ("city is going away", You, "Move to another city."),

@@ -5,6 +5,7 @@ use crate::support::{Local, Ran};
 use crate::terminal::Terminal;
 use compute_api::compute::Workload;
 use kube::Api;
+use kube::api::{Patch, PatchParams};
 use serde_json::Value;
 
 /// The workload's spec as it is stored.
@@ -63,7 +64,7 @@ async fn both_deploy() {
         assert_eq!(container(&spec)["env"][0]["value"], round.to_string(), "{ann:?} {bob:?}");
         // Each has its own revision, and says its own change alone.
         for (ran, own, other) in [(&ann, "image", "env ROUND"), (&bob, "env ROUND", "image 2.")] {
-            let done = ran.err.lines().find(|line| line.starts_with("web is changed (revision")).unwrap();
+            let done = ran.out.lines().find(|line| line.starts_with("web is changed (revision")).unwrap();
             assert!(done.contains(own) && !done.contains(other), "{ran:?}");
         }
     }
@@ -80,13 +81,13 @@ async fn both_make_the_same() {
     let (ann, bob) = (line("shop:1.0"), line("shop:2.0"));
     let (ann, bob) = tokio::join!(local.run_as("ann", &ann), local.run_as("bob", &bob));
     let both: [Ran; 2] = [ann.ends(0), bob.ends(0)];
-    let (made, changed) = match both[0].err.contains("shop is created (revision 1)") {
+    let (made, changed) = match both[0].out.contains("shop is created (revision 1)") {
         true => (&both[0], &both[1]),
         false => (&both[1], &both[0]),
     };
-    assert!(made.err.contains("shop is created (revision 1)"), "{both:?}");
+    assert!(made.out.contains("shop is created (revision 1)"), "{both:?}");
     // Whoever comes second knows what was there.
-    assert!(changed.err.contains("shop is changed (revision 2): image"), "{both:?}");
+    assert!(changed.out.contains("shop is changed (revision 2): image"), "{both:?}");
     let mut people: Vec<String> = history(&local, "shop").await.into_iter().map(|(_, by)| by).collect();
     people.sort();
     assert_eq!(people, ["ann", "bob"]);
@@ -121,4 +122,42 @@ async fn a_file_does_not_undo_what_somebody_else_does_meanwhile() {
     assert!(shown.contains("min 3 → 2") && shown.contains("image 1.0 → 3.0"), "{shown}");
     let people: Vec<String> = history(&local, "web").await.into_iter().map(|(_, by)| by).collect();
     assert_eq!(people, ["ann", "bob", "ann"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_overtaken_is_told() {
+    let local = Local::start().await;
+    local.run(DEPLOY).await.ends(0);
+    let workloads: Api<Workload> = Api::default_namespaced(local.client());
+    let slow = serde_json::json!({ "spec": { "template": { "metadata": { "annotations": {
+        "simulated.datumapis.com/start-delay": "60s" } } } } });
+    workloads.patch("web", &PatchParams::default(), &Patch::Merge(&slow)).await.unwrap();
+    let generation = workloads.get("web").await.unwrap().metadata.generation;
+    let bob = async {
+        while workloads.get("web").await.unwrap().metadata.generation == generation {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        local.run_as("bob", "deploy web --env BY=bob --no-wait").await.ends(0)
+    };
+    let (ann, _) = tokio::join!(local.run_as("ann", "deploy web --image ghcr.io/example/web:2.0"), bob);
+    ann.ends(1).says("the rollout of web was overtaken").says("rollout history web");
+    assert_eq!(container(&stored(&local, "web").await)["image"], "ghcr.io/example/web:2.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_written_to_what_goes_away() {
+    let local = Local::start().await;
+    local.run(DEPLOY).await.ends(0);
+    let workloads: Api<Workload> = Api::default_namespaced(local.client());
+    let held = serde_json::json!({ "metadata": { "finalizers": ["example.com/held"] } });
+    workloads.patch("web", &PatchParams::default(), &Patch::Merge(&held)).await.unwrap();
+    local.run("destroy web -y --no-wait").await.ends(0);
+    for line in [
+        "deploy web --image ghcr.io/example/web:2.0 --no-wait",
+        "scale web --min 1 --no-wait",
+        "rollout pause web",
+    ] {
+        local.run(line).await.ends(1).says("it is being destroyed");
+    }
+    assert_eq!(container(&stored(&local, "web").await)["image"], "ghcr.io/example/web:1.0");
 }

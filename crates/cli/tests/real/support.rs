@@ -10,6 +10,7 @@ use compute_apiserver::{Access, ApiServer, Authority, Identity, Options, Tls};
 use compute_local::{Platform, Settings, planes, workers};
 use compute_runtime::Runtime;
 use compute_runtime::tasks::Tasks;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::Api;
 use kube::api::{ListParams, PostParams};
 use serde_json::json;
@@ -114,6 +115,23 @@ impl Local {
     pub fn let_in(&self, person: &str, token: &str) {
         let identity = Identity::user(person).in_group(workers::PROJECT_ADMINS);
         self.server.tokens().add(token, identity, Access::Planes([planes::project("demo").unwrap()].into()));
+    }
+
+    /// Lets somebody in who may read workloads and what runs of them, and nothing else.
+    pub async fn look_only(&self, person: &str) {
+        let role = json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": person },
+            "rules": [{ "apiGroups": ["compute.datumapis.com"], "verbs": ["get", "list"],
+                "resources": ["workloads", "workloaddeployments", "instances"] }] });
+        let binding = json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": { "name": person }, "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": person }],
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": person } });
+        let (role, binding) =
+            (serde_json::from_value(role).unwrap(), serde_json::from_value(binding).unwrap());
+        Api::<ClusterRole>::all(self.client()).create(&PostParams::default(), &role).await.unwrap();
+        Api::<ClusterRoleBinding>::all(self.client()).create(&PostParams::default(), &binding).await.unwrap();
+        let demo = Access::Planes([planes::project("demo").unwrap()].into());
+        self.server.tokens().add(&format!("token-of-{person}"), Identity::user(person), demo);
+        std::fs::write(self.kubeconfig(person), self.kubeconfig_text(person)).unwrap();
     }
 
     pub fn kubeconfig(&self, person: &str) -> PathBuf {

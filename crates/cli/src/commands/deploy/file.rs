@@ -1,14 +1,19 @@
 //! `deploy -f`: what a manifest says, after it has been shown what that changes.
 
+use compute_api::compute::Workload;
 use compute_core::meta;
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, TypeMeta};
 use serde_json::{Value, json};
 
-use super::{Diff, Options, after, ask, dry_run, full_diff, plan_of, say_written};
+use super::{Diff, Options, ask, dry_run, full_diff, plan_of, say_written, show, watch};
 use crate::change::{self, Change, Meanwhile, Wanted};
+use crate::commands::follow::Ended;
+use crate::commands::is_for_people;
+use crate::commands::rollout::Following;
 use crate::failure::{Failure, Result, from_kube};
 use crate::fetch::{self, Found};
+use crate::invocation::quoted;
 use crate::manifest::{self, Document};
 use crate::render;
 use crate::session::Session;
@@ -16,11 +21,22 @@ use crate::session::Session;
 /// Whose fields a manifest's other objects are.
 const MANAGER: &str = "datumctl-compute";
 
+/// What becomes of an object that is no workload.
+const NEW: &str = "new";
+const AS_IT_IS: &str = "unchanged";
+
 /// One document, and what there is of it already.
 struct Planned {
     document: Document,
     base: Option<Found>,
     wanted: Wanted,
+}
+
+impl Planned {
+    /// Whether it is like that already.
+    fn is_there(&self) -> bool {
+        self.base.as_ref().is_some_and(|base| change::is_same(base, &self.wanted))
+    }
 }
 
 pub(super) async fn run(session: &Session, options: &Options, path: &str) -> Result<()> {
@@ -45,45 +61,66 @@ pub(super) async fn run(session: &Session, options: &Options, path: &str) -> Res
         }
         return Ok(());
     }
-    let mut changes_something = !others.is_empty();
-    for one in &planned {
+    let mut changes_something = false;
+    for one in planned.iter().filter(|one| !one.is_there()) {
         let plan = plan_of(session, &one.document.name, one.base.as_ref(), &one.wanted).await?;
-        changes_something |= !plan.is_empty();
+        changes_something = true;
         session.io.say(&match options.diff {
             Diff::Words => render::plan::changes(&plan, session.io.err),
             Diff::Full => full_diff(one.base.as_ref(), &one.wanted, session),
         });
     }
+    let mut has_news = false;
     for document in &others {
         let news = apply(session, document, true).await?;
+        changes_something |= news != AS_IT_IS;
+        has_news |= news == NEW;
         session.io.say(&format!("{} {}: {news}\n", document.noun(), document.name));
     }
     if changes_something && !options.yes {
         if !session.io.can_ask {
             return Err(Failure::usage(
                 format!("cannot deploy {path}"),
-                "there is nobody to ask whether that is meant",
+                "this needs confirmation, and there is no terminal to ask on",
             )
-            .next(format!("deploy -f {path} -y"), "deploy it without being asked"));
+            .next(format!("deploy -f {} -y", quoted(path)), "deploy it without being asked"));
         }
         if !ask::confirm("Deploy that?", true)? {
             return Err(said_no(path));
+        }
+    }
+    // All or nothing, as far as that can be known: what names something new is not good before that is there.
+    if !has_news {
+        for one in planned.iter().filter(|one| !one.is_there()) {
+            change::rehearse(session, &change_of(one), one.base.as_ref(), &one.wanted).await?;
         }
     }
     // What workloads name comes before them.
     for document in &others {
         apply(session, document, false).await?;
     }
-    let mut names = Vec::new();
+    let mut all = Vec::new();
     for one in planned {
         let wanted = one.wanted.clone();
         let change = change_of(&one);
         let written = change::make(session, &change, one.base.clone(), |_| Ok(wanted.clone())).await?;
         say_written(session, &written);
-        names.push(one.document.name);
+        all.push(written.workload);
     }
-    for name in names {
-        after(session, &name, &options.following).await?;
+    follow_all(session, &all, &options.following).await
+}
+
+/// Follows one after the other, and shows what came of all.
+async fn follow_all(session: &Session, all: &[Workload], following: &Following) -> Result<()> {
+    for one in all {
+        if watch(session, one, following).await? == Ended::Detached {
+            return Ok(());
+        }
+    }
+    let is_followed = !following.no_wait || following.wait;
+    if is_followed || !is_for_people(session.output) {
+        let names: Vec<&str> = all.iter().map(|one| meta::name(&one.metadata)).collect();
+        show(session, &names).await?;
     }
     Ok(())
 }
@@ -91,7 +128,7 @@ pub(super) async fn run(session: &Session, options: &Options, path: &str) -> Res
 /// The failure when it is not meant.
 pub(crate) fn said_no(path: &str) -> Failure {
     Failure::new(format!("{path} is not deployed"), "you said no; nothing was written")
-        .next(format!("deploy -f {path}"), "see it again")
+        .next(format!("deploy -f {}", quoted(path)), "see it again")
 }
 
 fn change_of(one: &Planned) -> Change<'_> {
@@ -141,8 +178,8 @@ async fn apply(session: &Session, document: &Document, dry_run: bool) -> Result<
     let stored = api.patch(&document.name, &params, &Patch::Apply(&object)).await;
     let stored = stored.map_err(|error| from_kube(what, &error))?;
     Ok(match before {
-        None => "new",
-        Some(before) if before.data == stored.data => "as it is",
+        None => NEW,
+        Some(before) if before.data == stored.data => AS_IT_IS,
         Some(_) => "changed",
     })
 }

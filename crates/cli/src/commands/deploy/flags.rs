@@ -24,10 +24,10 @@ pub(crate) struct Flags {
     /// The cities to run in, by code
     #[arg(long, value_name = "CODE,…", value_delimiter = ',', add = ArgValueCompleter::new(complete::cities))]
     pub(crate) city: Vec<String>,
-    /// The fewest instances in each city [default: 1]
+    /// Minimum instances in each city [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..=1000))]
     pub(crate) min: Option<i64>,
-    /// The most instances in each city
+    /// Maximum instances in each city
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..=1000))]
     pub(crate) max: Option<i64>,
     /// The type of instances
@@ -39,7 +39,7 @@ pub(crate) struct Flags {
     /// A variable to set
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// A variable to take away
+    /// An environment variable to remove
     #[arg(long, value_name = "NAME")]
     pub(crate) unset_env: Vec<String>,
     /// The network to be on [default: default]
@@ -57,7 +57,7 @@ pub(crate) struct Port {
 fn image(text: &str) -> Result<String, String> {
     match compute_core::image::Reference::parse(text) {
         Ok(_) => Ok(text.to_owned()),
-        Err(_) => Err("that is no image's name, such as docker.io/library/nginx:1.29".to_owned()),
+        Err(_) => Err("that is not a valid image name, such as docker.io/library/nginx:1.29".to_owned()),
     }
 }
 
@@ -231,7 +231,7 @@ pub(super) fn no_name(name: &str) -> Failure {
     Failure::usage(
         format!("cannot deploy {name}"),
         format!(
-            "{name:?} is no name for a workload: it has up to 63 small letters, digits and hyphens inside"
+            "{name:?} is not a valid name: use up to 63 lowercase letters, digits and hyphens, not starting or ending with a hyphen"
         ),
     )
     .advice("choose another name, such as web")
@@ -260,7 +260,7 @@ fn needs_manifest(name: &str, why: &str) -> Failure {
 }
 
 /// A refusal that names options where the service names fields.
-pub(super) fn in_options(mut failure: Failure) -> Failure {
+pub(crate) fn in_options(mut failure: Failure) -> Failure {
     const OPTIONS: [(&str, &str); 9] = [
         ("cityCodes", "--city"),
         (".image", "--image"),

@@ -7,10 +7,11 @@ mod questions;
 
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
-use compute_api::compute::WorkloadSpec;
+use compute_api::compute::{Workload, WorkloadSpec};
 use compute_core::meta;
 
 use self::flags::Flags;
+pub(crate) use self::flags::in_options;
 use super::follow::{self, Ended};
 use super::rollout::Following;
 use super::{ask, is_for_people, print};
@@ -21,7 +22,7 @@ use crate::fetch::{self, Found};
 use crate::model::instance;
 use crate::model::plan::{self, Known, Plan};
 use crate::session::Session;
-use crate::{complete, render};
+use crate::{complete, render, words};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   datumctl-compute deploy hello --image docker.io/library/nginx:1.29 --city DFW,IAD --min 2 --port 80
@@ -34,7 +35,7 @@ Without a name, on a terminal, it asks.";
 /// What to deploy.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// The workload; it is made if there is none of that name
+    /// The workload; it is created if there is none of that name
     #[arg(value_name = "WORKLOAD", add = ArgValueCompleter::new(complete::workloads))]
     name: Option<String>,
     #[command(flatten)]
@@ -43,10 +44,10 @@ pub(crate) struct Options {
     #[arg(long, short = 'f', value_name = "FILE", value_hint = clap::ValueHint::FilePath,
         conflicts_with_all = ["name", "image", "city", "min", "max", "instance_type", "port", "env", "unset_env", "network"])]
     file: Option<String>,
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(long, short = 'y')]
     yes: bool,
-    /// Show what it comes to, and write nothing
+    /// Show what would change, without changing anything
     #[arg(long)]
     dry_run: bool,
     /// How changes are shown
@@ -97,19 +98,53 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     };
     let wanted = flags.edit(&name, base.as_ref())?;
     if options.dry_run {
-        return dry_run(session, &change, base.as_ref(), &wanted, options.diff)
-            .await
-            .map_err(flags::in_options);
+        return dry_run(session, &change, base.as_ref(), &wanted, options.diff).await.map_err(in_options);
     }
     if options.diff == Diff::Full {
         session.io.say(&full_diff(base.as_ref(), &wanted, session));
     }
-    let written = change::make(session, &change, base, |base| flags.edit(&name, base))
-        .await
-        .map_err(flags::in_options)?;
+    if let Some(base) = base.as_ref().filter(|_| !options.yes) {
+        may_leave(session, &change, base, &wanted).await?;
+    }
+    let written =
+        change::make(session, &change, base, |base| flags.edit(&name, base)).await.map_err(in_options)?;
     say_written(session, &written);
-    after(session, &name, &options.following).await?;
-    offer_file(session, &name).await
+    let ended = after(session, &written.workload, &options.following).await?;
+    if ended == Ended::Done && written.is_new && !options.yes {
+        offer_file(session, &name).await?;
+    }
+    Ok(())
+}
+
+/// Asks before instances go: the cities that are named are all that it is to have.
+async fn may_leave(session: &Session, change: &Change<'_>, base: &Found, wanted: &Wanted) -> Result<()> {
+    let name = change.name;
+    let left = plan::left_cities(&base.workload.spec, &wanted.spec);
+    if left.is_empty() {
+        return Ok(());
+    }
+    // What would be refused is not asked about.
+    change::rehearse(session, change, Some(base), wanted).await.map_err(in_options)?;
+    let cities = words::list(&left);
+    if !session.io.can_ask {
+        return Err(would_leave(name, &cities));
+    }
+    session.say(&format!("{name} leaves {cities}: its instances there are stopped.\n"));
+    match ask::confirm("Deploy that?", false)? {
+        true => Ok(()),
+        false => Err(Failure::new(format!("{name} is not deployed"), "you said no; nothing was written")
+            .next(format!("status {name}"), "see its cities")),
+    }
+}
+
+/// The failure when nobody can be asked whether it is to leave cities.
+fn would_leave(name: &str, cities: &str) -> Failure {
+    Failure::usage(
+        format!("cannot deploy {name}"),
+        format!("it would leave {cities}, this needs confirmation, and there is no terminal to ask on"),
+    )
+    .advice("name all its cities with --city, or give -y to leave those")
+    .next(format!("status {name}"), "see its cities")
 }
 
 /// What was done, in a line.
@@ -117,12 +152,12 @@ fn say_written(session: &Session, written: &Written) {
     let name = meta::name(&written.workload.metadata);
     let text = match (written.is_new, written.changes.as_slice()) {
         (true, _) => format!("{name} is created (revision {}).\n", written.revision),
-        (false, []) => format!("{name} is like that already: nothing changes.\n"),
+        (false, []) => format!("{name} is already up to date; nothing to change.\n"),
         (false, changes) => {
             format!("{name} is changed (revision {}): {}\n", written.revision, changes.join("; "))
         }
     };
-    session.say(&text);
+    session.tell(&text);
 }
 
 /// What is known of the project, for a plan. What cannot be read is left out of it.
@@ -138,7 +173,8 @@ async fn plan_of(session: &Session, name: &str, base: Option<&Found>, wanted: &W
     );
     let (deployments, buckets) = (deployments.unwrap_or_default(), buckets.unwrap_or_default());
     let known = Known { deployments: &deployments, bindings: bindings.as_deref().ok(), buckets: &buckets };
-    Ok(plan::plan(name, base.map(|base| &base.workload), &spec, known))
+    let is_same = base.is_some_and(|base| change::is_same(base, wanted));
+    Ok(Plan { is_same, ..plan::plan(name, base.map(|base| &base.workload), &spec, known) })
 }
 
 /// Shows what it comes to. The service is asked, too, and writes nothing.
@@ -164,11 +200,18 @@ async fn dry_run(
     if plan.can_be() {
         return Ok(());
     }
-    Err(Failure::new(
-        format!("{} would not get all its instances", change.name),
-        "the project's quota does not cover them",
-    )
-    .next("quota", "see what is used"))
+    let what = format!("{} would not get all its instances", change.name);
+    Err(match plan.cities.iter().any(|city| city.obstacle.is_some()) {
+        true => city_missing(what),
+        false => {
+            Failure::new(what, "the project's quota does not cover them").next("quota", "see what is used")
+        }
+    })
+}
+
+/// The failure of a plan with a city that the project cannot use.
+fn city_missing(what: String) -> Failure {
+    Failure::new(what, "one of its cities cannot be used by this project").next("cities", "see the cities")
 }
 
 /// Every line that changes.
@@ -179,39 +222,62 @@ fn full_diff(base: Option<&Found>, wanted: &Wanted, session: &Session) -> String
 }
 
 /// Follows what was begun, and shows what came of it.
-pub(crate) async fn after(session: &Session, name: &str, following: &Following) -> Result<()> {
-    if following.no_wait && !following.wait {
-        if is_for_people(session.output) {
-            let command = session.invocation.command(&format!("rollout status {name}"));
-            session.say(&format!("Not following. See how it goes:\n  {command}\n"));
-            return Ok(());
-        }
-    } else if follow::follow(session, name, &following.patience).await? == Ended::Detached {
-        return Ok(());
+pub(crate) async fn after(session: &Session, written: &Workload, following: &Following) -> Result<Ended> {
+    let ended = watch(session, written, following).await?;
+    if ended != Ended::Detached && (ended != Ended::Unfollowed || !is_for_people(session.output)) {
+        show(session, &[meta::name(&written.metadata)]).await?;
     }
+    Ok(ended)
+}
+
+/// Follows what was begun.
+async fn watch(session: &Session, written: &Workload, following: &Following) -> Result<Ended> {
+    let name = meta::name(&written.metadata);
+    if !following.no_wait || following.wait {
+        return follow::follow(session, name, &following.patience, Some(written)).await;
+    }
+    let command = session.invocation.command(&format!("rollout status {name}"));
+    session.say(&format!("Not following. See how it goes:\n  {command}\n"));
+    Ok(Ended::Unfollowed)
+}
+
+/// Shows workloads as they are now: their instances, or in the form that was asked for.
+pub(crate) async fn show(session: &Session, names: &[&str]) -> Result<()> {
     match session.output {
         Output::Json | Output::Yaml => {
-            let found = fetch::required(session, name, &format!("cannot show {name}")).await?;
-            print::value(session, &print::object(&found.workload))
+            let mut stored = Vec::new();
+            for name in names {
+                let found = fetch::required(session, name, &format!("cannot show {name}")).await?;
+                stored.push(print::stored(&found));
+            }
+            match stored.as_slice() {
+                [one] => print::value(session, one),
+                all => print::list(session, all),
+            }
         }
         Output::Name => {
-            print::names(session, [name]);
+            print::names(session, names.iter().copied());
             Ok(())
         }
         Output::Table | Output::Wide => {
-            let views = instance::views(&fetch::instances(session, Some(name)).await?);
+            let mut all = Vec::new();
+            for name in names {
+                all.extend(fetch::instances(session, Some(name)).await?);
+            }
+            let views = instance::views(&all);
             if !views.is_empty() {
                 let is_wide = session.output == Output::Wide;
-                session.io.print(&render::instances::list(
-                    &views,
-                    is_wide,
-                    crate::clock::now(),
-                    session.io.out,
-                ));
+                let now = crate::clock::now();
+                session.io.print(&render::instances::list(&views, is_wide, now, session.io.out));
             }
             Ok(())
         }
     }
+}
+
+/// Shows a workload that has not changed, in the form that was asked for. People have been told.
+pub(crate) async fn unchanged(session: &Session, name: &str) -> Result<()> {
+    if is_for_people(session.output) { Ok(()) } else { show(session, &[name]).await }
 }
 
 /// Offers to save what was deployed, so that it can be kept with the code.
@@ -220,7 +286,8 @@ async fn offer_file(session: &Session, name: &str) -> Result<()> {
     if !session.io.can_ask || !is_for_people(session.output) || path.exists() {
         return Ok(());
     }
-    if !ask::confirm("Save it as workload.yaml, to keep with your code?", false)? {
+    // It is deployed, whatever the answer.
+    if !ask::confirm("Save it as workload.yaml, to keep with your code?", false).unwrap_or(false) {
         return Ok(());
     }
     let found = fetch::required(session, name, &format!("cannot save {name}")).await?;
@@ -246,8 +313,11 @@ fn not_saved(name: &str, error: &std::io::Error) -> Failure {
 pub(crate) fn errors_for_tests() -> Vec<(&'static str, Failure)> {
     vec![
         ("no-name", flags::no_name("Web_1")),
+        ("city-missing", city_missing("web would not get all its instances".to_owned())),
+        ("would-leave", would_leave("web", "IAD and LHR")),
         ("said-no", file::said_no("workload.yaml")),
         ("no-city", questions::no_city()),
+        ("exists", questions::exists("web")),
         ("not-saved", not_saved("web", &std::io::ErrorKind::PermissionDenied.into())),
         ("several-containers", flags::several_containers("web")),
         ("virtual-machine", flags::virtual_machine("web")),

@@ -6,7 +6,7 @@ use inquire::validator::Validation;
 use inquire::{CustomType, MultiSelect, Select, Text};
 
 use super::flags::Flags;
-use crate::commands::ask::unanswered;
+use crate::commands::ask::{confirm, unanswered};
 use crate::failure::{Failure, Result};
 use crate::fetch;
 use crate::session::Session;
@@ -20,22 +20,28 @@ pub(super) async fn ask(session: &Session, given: &Flags) -> Result<(String, Fla
     }
     let mut flags = given.clone();
     let name = Text::new("Name of the workload:")
-        .with_help_message("small letters, digits and hyphens, such as web")
+        .with_help_message("lowercase letters, digits and hyphens, such as web")
         .with_validator(|text: &str| {
             Ok(match super::flags::is_name(text) {
                 true => Validation::Valid,
-                false => Validation::Invalid("small letters, digits, and hyphens between them".into()),
+                false => Validation::Invalid("lowercase letters, digits, and hyphens between them".into()),
             })
         })
         .prompt()
         .map_err(|error| unanswered(&error))?;
+    if fetch::workload(session, &name).await?.is_some() {
+        session.say(&format!("There is a workload {name} already; what you answer changes it.\n"));
+        if !confirm("Change it?", false)? {
+            return Err(exists(&name));
+        }
+    }
     if flags.image.is_none() {
         let image = Text::new("Image to run:")
             .with_placeholder("docker.io/library/nginx:1.29")
             .with_validator(|text: &str| {
                 Ok(match compute_core::image::Reference::parse(text) {
                     Ok(_) => Validation::Valid,
-                    Err(_) => Validation::Invalid("that is no image's name".into()),
+                    Err(_) => Validation::Invalid("that is not a valid image name".into()),
                 })
             })
             .prompt();
@@ -73,6 +79,13 @@ pub(super) async fn ask(session: &Session, given: &Flags) -> Result<(String, Fla
         }
     }
     Ok((name, flags))
+}
+
+/// The failure when somebody wanted a new workload, and there is one.
+pub(crate) fn exists(name: &str) -> Failure {
+    Failure::new("cannot deploy", format!("there is a workload {name} already; nothing was written"))
+        .advice("run the command again with another name")
+        .next(format!("status {name}"), "see what it is")
 }
 
 /// The failure when there is nowhere to deploy to.

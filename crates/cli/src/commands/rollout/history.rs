@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Name;
 use crate::args::Output;
-use crate::commands::print;
+use crate::commands::{is_for_people, print};
 use crate::failure::{Failure, Result};
 use crate::session::Session;
 use crate::{fetch, render};
@@ -34,6 +34,13 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     history.add(next.found);
     if let Some(number) = options.diff {
         let Some(revision) = history.get(number) else { return Err(no_revision(name, &what, number)) };
+        if !is_for_people(session.output) {
+            let before = history.before(number).map(|before| &before.spec);
+            return print::value(
+                session,
+                &json!({ "revision": number, "before": before, "after": revision.spec }),
+            );
+        }
         let before = history.before(number).map(yaml).unwrap_or_default();
         session.io.print(&render::history::diff(&before, &yaml(revision), session.io.out));
         return Ok(());

@@ -46,9 +46,9 @@ enum Verb {
     Undo(undo::Options),
     /// Restart a workload's instances, one after the other
     Restart(super::restart::Options),
-    /// Let instances stay as they are
+    /// Pause a rollout; running instances stay as they are
     Pause(Name),
-    /// Let a paused rollout go on
+    /// Resume a paused rollout
     Resume(pause::Resume),
 }
 

@@ -51,17 +51,19 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
     let written =
         change::make(session, &change, Some(found), |base| Ok(Wanted::spec(back(&spec, base)))).await?;
     if written.changes.is_empty() {
-        session
-            .tell(&format!("{name} is as it was in revision {} already: nothing changes.\n", target.number));
-        return Ok(());
+        session.tell(&format!(
+            "{name} is already as it was in revision {}; nothing to change.\n",
+            target.number
+        ));
+        return deploy::unchanged(session, name).await;
     }
     session.tell(&format!(
-        "{name} goes back to revision {} (revision {}): {}\n",
+        "{name} is rolled back to revision {} (as revision {}): {}\n",
         target.number,
         written.revision,
         written.changes.join("; ")
     ));
-    deploy::after(session, name, &options.following).await
+    deploy::after(session, &written.workload, &options.following).await.map(drop)
 }
 
 /// An earlier spec, but for what is not undone: a pause, and restarts, which would only restart everything again.

@@ -23,7 +23,7 @@ pub(crate) async fn run(session: &Session, name: &str) -> Result<()> {
     };
     let (found, deployments, instances) = session.gated(all).await?;
     match session.output {
-        Output::Json | Output::Yaml => return print::value(session, &print::object(&found.workload)),
+        Output::Json | Output::Yaml => return print::value(session, &print::stored(&found)),
         Output::Name => print::names(session, [name]),
         Output::Table | Output::Wide => {
             let head = status::text(session, &found.workload, &deployments, &instances).await?;

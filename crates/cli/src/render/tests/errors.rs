@@ -36,6 +36,15 @@ fn answers_of_a_server() {
     shot("conflict", &status(409, "conflict"));
     let unreadable = serde_json::from_str::<i32>("x").unwrap_err();
     shot("not-ours", &from_kube("cannot read the workloads", &kube::Error::SerdeError(unreadable)));
+    shot("not-served", &status(404, "the server could not find the requested resource"));
+    let credentials = kube::client::AuthError::AuthExec("token: secret".to_owned());
+    shot("no-credentials", &from_kube("cannot reach the project", &kube::Error::Auth(credentials)));
+    let (written, _, _) = web(&degraded(), BAD);
+    let mut now = written.clone();
+    now.metadata.generation = now.metadata.generation.map(|number| number + 1);
+    shot("overtaken-later", &crate::commands::overtaken("web", &written, &now).unwrap());
+    now.metadata.uid = Some("another".to_owned());
+    shot("replaced", &crate::commands::overtaken("web", &written, &now).unwrap());
     shot("gone", &status(410, "the version that was asked for is too old"));
     let invalid: Status = serde_json::from_value(serde_json::json!({
         "code": 422, "message": "invalid", "reason": "Invalid",

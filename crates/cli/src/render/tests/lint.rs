@@ -28,7 +28,7 @@ const INTERNAL: [&str; 20] = [
     "SchedulingGate",
 ];
 /// Below this heading the contract has conditions shown as they are stored.
-const RAW: &str = "Conditions, as they are stored";
+const RAW: &str = "Conditions";
 
 /// All snapshots, by name.
 pub(super) fn snapshots() -> Vec<(String, String)> {
@@ -146,7 +146,7 @@ fn the_lint_finds_what_it_is_for() {
     ] {
         assert_eq!(internal(text).as_deref(), Some(found), "{text}");
     }
-    assert_eq!(internal("well\nConditions, as they are stored\n  StableInstanceFound"), None);
+    assert_eq!(internal("well\nConditions\n  StableInstanceFound"), None);
 
     let good = "error: cannot deploy web (project demo)\n  why:   it is so\n  next:  run it again\n";
     assert_eq!(unsaid(good), None);

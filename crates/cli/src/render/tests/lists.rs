@@ -27,7 +27,10 @@ fn instances() {
     shots("instances.degraded", |look| render::instances::list(&views(&degraded(), BAD), false, now(), look));
     shots("instances.quota", |look| render::instances::list(&views(&starved(), GOOD), false, now(), look));
     shots("instances.wide", |look| render::instances::list(&views(&healthy(), GOOD), true, now(), look));
-    shots("instances.none", |_| render::instances::none("project demo", &invocation()));
+    shots("instances.none", |_| render::instances::none("", "project demo", &invocation()));
+    shots("instances.none-there", |_| {
+        render::instances::none(" of web in DFW", "project demo", &invocation())
+    });
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub async fn works_with_the_command_line(stack: &RealStack) {
     let actions: Vec<_> = history.iter().map(|one| one["action"].as_str().unwrap()).collect();
     assert_eq!(actions, ["deploy", "deploy", "undo to revision 1", "scale"]);
     assert!(history.iter().all(|one| one["by"].as_str().is_some_and(|by| by == ANN)), "{history:#?}");
-    terminal.shows("destroy web -y", "is gone").await;
+    terminal.shows("destroy web -y", "web is destroyed").await;
     assert_eq!(terminal.prints("workloads -o name").await, "");
     view.until_gone("web").await;
 }
