@@ -1,6 +1,7 @@
 //! Completion: scripts for shells, and live names of what is in the project. What cannot be read in a moment is not completed.
 
 use std::ffi::OsStr;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use clap_complete::engine::CompletionCandidate;
@@ -87,24 +88,21 @@ fn typed_way() -> Way {
     }
 }
 
+/// Names that the project has. On a thread of its own: a program that gives credentials may block it, and a person does not wait for that.
 fn live(
     current: &OsStr,
-    names: impl AsyncFnOnce(&Session) -> Result<Vec<String>>,
+    names: impl AsyncFnOnce(&Session) -> Result<Vec<String>> + Send + 'static,
 ) -> Vec<CompletionCandidate> {
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-        return Vec::new();
-    };
-    let found = runtime.block_on(async {
-        tokio::time::timeout(PATIENCE, async {
+    let (found, awaited) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
+        let names = runtime.block_on(async {
             let session = Session::open(&typed_way(), Io::of_process(), Invocation::default()).await?;
             names(&session).await
-        })
-        .await
+        });
+        found.send(names.ok()?).ok()
     });
-    match found {
-        Ok(Ok(names)) => matching(current, names),
-        _ => Vec::new(),
-    }
+    matching(current, awaited.recv_timeout(PATIENCE).unwrap_or_default())
 }
 
 #[cfg(test)]

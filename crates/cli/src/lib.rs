@@ -1,13 +1,13 @@
 //! `datumctl-compute`: the compute service on the command line, as a plugin of datumctl or by itself.
 //!
-//! A command fetches objects ([`fetch`]), turns them into what people want to know ([`model`], pure), turns that into text
-//! ([`render`], pure: width and colour are parameters) and prints it. What is written goes through [`change`], which also keeps the
-//! history of revisions. [`connect`] finds the project and its credentials; [`words`] says reasons in plain words.
+//! A command fetches objects (`fetch`), turns them into what people want to know (`model`, pure), turns that into text
+//! (`render`, pure: width and colour are parameters) and prints it. What is written goes through `change`, which also keeps the
+//! history of revisions. `connect` finds the project and its credentials; `words` says reasons in plain words.
 //!
 //! Guarantees: results go to stdout, everything else to stderr; an error says what failed, where, why and what to do next; no
 //! token is kept, printed or put into an error; every request ends in bounded time.
 //!
-//! Start reading at [`args`], then at the command that you want to know about: `commands` has a file per command.
+//! Start reading at `args`, then at the command that you want to know about: `commands` has a file per command.
 
 mod args;
 mod change;

@@ -110,7 +110,8 @@ pub(crate) async fn run(session: &Session, options: &Options) -> Result<()> {
         change::make(session, &change, base, |base| flags.edit(&name, base)).await.map_err(in_options)?;
     say_written(session, &written);
     let ended = after(session, &written.workload, &options.following).await?;
-    if ended == Ended::Done && written.is_new && !options.yes {
+    let is_written = written.is_new || !written.changes.is_empty();
+    if ended == Ended::Done && is_written && !options.yes {
         offer_file(session, &name).await?;
     }
     Ok(())
