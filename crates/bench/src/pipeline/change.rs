@@ -28,8 +28,9 @@ use crate::stats::millis;
 use crate::table::{Table, figure};
 
 const TEXT: &str = "\
-A platform with so many instances, all ready, in projects of up to 500. One of them crashes. Requests are all that every controller, provider and stand-in sends to \
-any plane from then on until nobody has asked anything for two seconds; watches that are open are not requests, and neither are the probes of cells.";
+A platform with so many instances, all ready, in projects of up to 500. One of them crashes, and is well again, several times. Requests are all that every controller, provider and stand-in sends to \
+any plane from a crash on until nobody has asked anything for two seconds; watches that are open are not requests, and neither are the probes of cells. How many there are \
+varies a little: what changes twice in a moment is written once.";
 
 /// Instances of a project.
 const OF_A_PROJECT: usize = 500;
@@ -37,13 +38,15 @@ const OF_A_PROJECT: usize = 500;
 const OF_A_CITY: usize = 5;
 /// How long nobody may ask anything before nothing more is expected.
 const QUIET: Duration = Duration::from_secs(2);
+/// How often it crashes.
+const CRASHES: usize = 7;
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// What came out.
 #[derive(Debug, Serialize, Deserialize)]
 struct Found {
-    requests: usize,
+    requests: Vec<usize>,
     cpu_millis: f64,
     memory: f64,
 }
@@ -51,22 +54,30 @@ struct Found {
 /// Measures it among few and among many.
 pub async fn measure(many: usize, budgets: &mut Vec<Budget>) -> Result<Section> {
     let few = 2 * OF_A_CITY;
-    let mut table =
-        Table::new(&["one changed instance", "requests", "CPU until quiet (ms)", "memory of all (MiB)"]);
+    let mut table = Table::new(&[
+        "one changed instance",
+        "requests, p50",
+        "most",
+        "CPU until quiet (ms)",
+        "memory of all (MiB)",
+    ]);
     let mut requests = Vec::new();
     for instances in [few, many] {
         let part = super::Part::Change { instances };
-        let found: Found = Child::start(&Role::Pipeline(part))?.line().await?;
+        let mut found: Found = Child::start(&Role::Pipeline(part))?.line().await?;
+        found.requests.sort_unstable();
+        let (half, most) = (found.requests[CRASHES / 2], found.requests[CRASHES - 1]);
         table.row([
             format!("among {instances}"),
-            found.requests.to_string(),
+            half.to_string(),
+            most.to_string(),
             figure(found.cpu_millis),
             figure(found.memory),
         ]);
-        requests.push(found.requests as f64);
+        requests.push((half as f64, most as f64));
     }
-    let what = format!("requests of a change among {many}, beside those among {few}");
-    budgets.push(Budget::at_most(what, requests[1], requests[0], "requests"));
+    let what = format!("requests of a change among {many}, p50, beside the most among {few}");
+    budgets.push(Budget::at_most(what, requests[1].0, requests[0].1, "requests"));
     Ok(Section { title: "One change", text: TEXT, tables: vec![table] })
 }
 
@@ -134,7 +145,7 @@ async fn until_quiet(counts: &Counts) -> Result<()> {
     }
 }
 
-/// Lets one instance crash, and sees what that costs.
+/// Lets one instance crash again and again, and sees what that costs.
 async fn change(platform: &Platform, counts: &Counts) -> Result<Found> {
     let city = &platform.cities()[0];
     let client = platform.client(&planes::project("change-0")?);
@@ -143,16 +154,27 @@ async fn change(platform: &Platform, counts: &Counts) -> Result<Found> {
     let real: Api<Instance> = Api::namespaced(platform.client(&planes::cell(city)?), &there);
     let seen: Api<Instance> = Api::default_namespaced(client);
     let name = format!("web-0-main-{}-0", city.to_lowercase());
-    let (requests, cpu, memory) =
-        (counts.requests.load(Ordering::Relaxed), process::cpu()?, process::resident()? / 1024.0);
-    let crash = json!({ "metadata": { "annotations": { "simulated.datumapis.com/crash": "true" } } });
-    real.patch(&name, &PatchParams::default(), &Patch::Merge(crash)).await?;
-    until_quiet(counts).await?;
-    let (requests, cpu) = (counts.requests.load(Ordering::Relaxed) - requests, process::cpu()? - cpu);
-    let status = seen.get(&name).await?.status.unwrap_or_default();
-    match c::find(&status.conditions, c::READY) {
-        Some(ready) if ready.reason == c::INSTANCE_CRASHING => {}
-        other => bail!("the project does not show the crash but {other:?}"),
+    let memory = process::resident()? / 1024.0;
+    let (mut requests, mut cpu_millis) = (Vec::new(), 0.0);
+    for _ in 0..CRASHES {
+        let (before, cpu) = (counts.requests.load(Ordering::Relaxed), process::cpu()?);
+        set_crash(&real, &name, Some("true")).await?;
+        until_quiet(counts).await?;
+        requests.push(counts.requests.load(Ordering::Relaxed) - before);
+        cpu_millis += millis(process::cpu()? - cpu) / CRASHES as f64;
+        let status = seen.get(&name).await?.status.unwrap_or_default();
+        match c::find(&status.conditions, c::READY) {
+            Some(ready) if ready.reason == c::INSTANCE_CRASHING => {}
+            other => bail!("the project does not show the crash but {other:?}"),
+        }
+        set_crash(&real, &name, None).await?;
+        until_quiet(counts).await?;
     }
-    Ok(Found { requests, cpu_millis: millis(cpu), memory })
+    Ok(Found { requests, cpu_millis, memory })
+}
+
+async fn set_crash(real: &Api<Instance>, name: &str, crash: Option<&str>) -> Result<()> {
+    let patch = json!({ "metadata": { "annotations": { "simulated.datumapis.com/crash": crash } } });
+    real.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+    Ok(())
 }
