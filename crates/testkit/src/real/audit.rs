@@ -137,12 +137,13 @@ impl Logs {
         for log in &self.0 {
             let text = std::fs::read(&log.path).unwrap();
             let passed_over = log.passed_over.lock();
-            let mut end = log.from;
+            let mut next = log.from;
             for line in text[log.from..].split_inclusive(|byte| *byte == b'\n') {
-                end += line.len();
+                let start = next;
+                next += line.len();
                 // A server that is stopped, or at it, leaves half a line.
                 let Ok(record) = serde_json::from_slice(line) else { continue };
-                if !passed_over.iter().any(|range| range.contains(&end)) {
+                if !passed_over.iter().any(|range| range.contains(&start)) {
                     asked.take(Some(log.plane), &record);
                 }
             }
