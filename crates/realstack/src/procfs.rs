@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -103,6 +104,22 @@ pub(crate) fn mark(folder: &Path, name: &str) -> OsString {
     mark
 }
 
+/// The environment of a process. The kernel shows it a moment after a program has been started, and nothing until then.
+fn environment(process: &Path) -> std::io::Result<Vec<u8>> {
+    const LOOKS: usize = 20;
+    const PAUSE: Duration = Duration::from_millis(1);
+    let path = process.join("environ");
+    for _ in 1..LOOKS {
+        let environment = fs::read(&path)?;
+        // Threads of the kernel run no program and have none.
+        if !environment.is_empty() || fs::read_link(process.join("exe")).is_err() {
+            return Ok(environment);
+        }
+        std::thread::park_timeout(PAUSE);
+    }
+    fs::read(&path)
+}
+
 /// Every process of this user that carries a mark of the stack in `folder`, with its name.
 pub(crate) fn marked(folder: &Path) -> Result<Vec<(String, Identity)>, Error> {
     let mut wanted = OsString::from(MARK);
@@ -116,7 +133,7 @@ pub(crate) fn marked(folder: &Path) -> Result<Vec<(String, Identity)>, Error> {
             continue;
         };
         // Of other users' processes, and of those that end just now, nothing is told.
-        let Ok(environment) = fs::read(entry.path().join("environ")) else { continue };
+        let Ok(environment) = environment(&entry.path()) else { continue };
         let Some(name) =
             environment.split(|&byte| byte == 0).find_map(|one| one.strip_prefix(wanted.as_bytes()))
         else {
@@ -164,7 +181,7 @@ mod tests {
         assert_eq!(marked(folder).unwrap(), []);
         let mut sleep = std::process::Command::new("sleep");
         let mut child = sleep.arg("60").env(MARK, mark(folder, "etcd")).spawn().unwrap();
-        // Between fork and exec a child still has its parent's environment; spawn returns after exec.
+        // Between fork and exec a child still has its parent's environment; spawn returns when exec cannot fail any more.
         let found = marked(folder).unwrap();
         let beside = marked(Path::new("/nowhere/a")).unwrap();
         child.kill().unwrap();

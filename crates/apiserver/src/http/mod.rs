@@ -177,7 +177,8 @@ where
     let name = plane.name().clone();
     let work = {
         let (shared, caller) = (shared.clone(), caller.clone());
-        async move { in_plane(&shared, &plane, caller, &path, &parts, body).await }
+        // Boxed here, because it is large and would be moved from hand to hand.
+        Box::pin(async move { in_plane(&shared, &plane, caller, &path, &parts, body).await })
     };
     shared.gate.request(&name, &caller, work).await
 }

@@ -74,8 +74,15 @@ pub enum StorageError {
 /// One change on disk.
 #[derive(Debug)]
 pub(super) enum Record<'a> {
-    /// An object.
-    Put { plane: &'a str, resource: &'a GroupResource, key: &'a ObjectKey, revision: u64, bytes: &'a [u8] },
+    /// An object; `ready` is its value if it need not be sealed and is made already.
+    Put {
+        plane: &'a str,
+        resource: &'a GroupResource,
+        key: &'a ObjectKey,
+        revision: u64,
+        bytes: &'a [u8],
+        ready: Option<&'a Bytes>,
+    },
     /// An object is gone; `of_template` if the plane's template has one of that key.
     Remove { plane: &'a str, resource: &'a GroupResource, key: &'a ObjectKey, of_template: bool },
     /// A plane is new.
@@ -230,10 +237,16 @@ impl Disk {
         let mut batch = engine.batch();
         for record in records {
             match record {
-                Record::Put { plane, resource, key, revision, bytes } => {
+                Record::Put { plane, resource, key, revision, bytes, ready } => {
                     let place = key::encode(plane, resource, key);
-                    let value = value::encode(&self.sealer, &place, resource, *revision, bytes);
-                    let value = value.ok_or_else(|| self.damaged("a secret cannot be encrypted"))?;
+                    let value = match ready {
+                        Some(ready) if !value::is_secret(resource) => (*ready).clone(),
+                        _ => {
+                            let sealer = &self.sealer;
+                            let value = value::encode(sealer, &place, resource, *revision, bytes);
+                            value.ok_or_else(|| self.damaged("a secret cannot be encrypted"))?.into()
+                        }
+                    };
                     batch.insert(place, value);
                 }
                 Record::Remove { plane, resource, key, of_template: true } => {

@@ -18,9 +18,11 @@ use super::reclaim::Reclaim;
 
 /// Objects live in memory: the engine's own caches are kept small.
 const CACHE_BYTES: u64 = 1 << 20;
-/// A table on disk is written each time that this much has gone to the journal. Small, because up to three are held in memory, beside
-/// the objects themselves; large enough that a table is worth a file.
-const MEMTABLE_BYTES: u64 = 1 << 20;
+/// What has gone to the journal is written to a table each time that it is this much. Until then the engine holds it in memory, up to three
+/// times this much. Of what is created that costs little, for the values are the very bytes that objects are served from
+/// ([`Draft::for_disk`](super::Draft::for_disk)); what is overwritten or removed meanwhile is kept for this alone. A store that is there
+/// already keeps the size that it was made with.
+const MEMTABLE_BYTES: u64 = 4 << 20;
 /// So many of them are merged at once, into tables of this size. A writer's sync waits in the file system for that of a table: with the
 /// engine's own choice (4, and 64 MiB) one batch in a hundred takes 30 ms, with this one 14 ms.
 const MERGED_AT_ONCE: u8 = 8;
@@ -93,6 +95,12 @@ impl Engine {
 
     pub(super) fn sync(&self) -> fjall::Result<()> {
         self.database.persist(PersistMode::SyncAll)
+    }
+
+    /// What the tables take on disk.
+    #[cfg(test)]
+    pub(super) fn table_bytes(&self) -> u64 {
+        self.keyspace.disk_space()
     }
 
     /// What there is now, to be read while writing goes on.

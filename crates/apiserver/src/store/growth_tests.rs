@@ -39,7 +39,14 @@ impl Load {
             bytes[..8].copy_from_slice(&self.revision.to_be_bytes());
             for key in keys {
                 let (revision, bytes) = (self.revision, &bytes[..]);
-                records.push(Record::Put { plane, resource: &self.resource, key, revision, bytes });
+                records.push(Record::Put {
+                    plane,
+                    resource: &self.resource,
+                    key,
+                    revision,
+                    bytes,
+                    ready: None,
+                });
             }
             disk.write(self.revision, &records).unwrap();
         }

@@ -2,12 +2,13 @@
 //! shows them.
 //!
 //! Guarantees: a write is checked against everything that was accepted before it, shown or not; it is shown to readers and
-//! watchers, and answered, only when it is on disk; within a plane, writes are shown in the order of their revisions. A batch that
-//! cannot be made durable is answered with an error and not shown; whatever of it did reach the disk is put right before anything
-//! else is written.
+//! watchers, and answered, only when it is on disk; within a plane, writes are shown in the order of their revisions; a write is refused
+//! when everything that the refusal may be based on is shown. A batch that cannot be made durable is answered with an error and not shown, and so
+//! is what it made be refused; whatever of it did reach the disk is put right before anything else is written.
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 
 use super::ahead::Accepted;
@@ -18,6 +19,10 @@ use super::{CommitError, Event, GroupResource, Object, ObjectKey, PlaneStore, Re
 
 /// Writes that share one sync at most: enough to saturate a disk, few enough to keep the wait short.
 const BATCH: usize = 512;
+
+/// Writes to one plane that are shown together at most: its readers wait meanwhile, and its watchers must find them all in the history.
+const SHOWN_AT_ONCE: usize = 64;
+const SHOWN_BYTES: usize = 256 << 10;
 
 type Answer<T> = oneshot::Sender<Result<T, CommitError>>;
 
@@ -77,6 +82,8 @@ pub(super) struct Staged {
     pub(super) store: Arc<PlaneStore>,
     pub(super) resource: Arc<GroupResource>,
     pub(super) object: Arc<Object>,
+    /// The object as it goes to disk if it is no secret.
+    pub(super) value: Bytes,
     pub(super) delete: bool,
 }
 
@@ -135,37 +142,31 @@ impl Writer {
     fn commit(&mut self, batch: Vec<Request>) {
         let mut accepted = Accepted::with_capacity(batch.len());
         let mut answers = Vec::with_capacity(batch.len());
+        let mut refused = Vec::new();
         for (store, write, answer) in batch {
             match store.stage(*write, &accepted) {
                 Ok(write) => {
                     accepted.push(write);
                     answers.push(answer);
                 }
-                Err(error) => {
-                    let _ = answer.send(Err(error));
-                }
+                Err(error) => refused.push((error, answer)),
             }
         }
         let staged = accepted.into_writes();
-        if staged.is_empty() {
-            return;
-        }
         let records: Vec<Record<'_>> = staged.iter().map(Staged::record).collect();
-        match self.persist(&records) {
-            Ok(()) => {
-                for (write, answer) in staged.into_iter().zip(answers) {
-                    let event = write.store.publish(&write.resource, write.object, write.delete);
-                    // Whoever asked may have gone; the write stands.
-                    let _ = answer.send(Ok(event));
-                }
-            }
+        let done = if records.is_empty() { Ok(()) } else { self.persist(&records) };
+        match &done {
+            Ok(()) => show(&staged, answers),
             Err(error) => {
-                tracing::error!(error = &error as &dyn std::error::Error, "a batch is not durable");
+                tracing::error!(error = error as &dyn std::error::Error, "a batch is not durable");
                 for (write, answer) in staged.into_iter().zip(answers) {
                     self.doubtful.push((write.store, write.resource, write.object.meta.key.clone()));
                     let _ = answer.send(Err(CommitError::NotDurable));
                 }
             }
+        }
+        for (error, answer) in refused {
+            let _ = answer.send(Err(if done.is_ok() { error } else { CommitError::NotDurable }));
         }
     }
 
@@ -196,7 +197,9 @@ impl Writer {
             let repairs: Vec<Record<'_>> = present
                 .iter()
                 .map(|(store, resource, key, object)| match object {
-                    Some(object) if !store.is_of_template(resource, object) => put(store, resource, object),
+                    Some(object) if !store.is_of_template(resource, object) => {
+                        put(store, resource, object, None)
+                    }
                     Some(_) => remove(store, resource, key, false),
                     None => remove(store, resource, key, store.template_has(resource, key)),
                 })
@@ -214,20 +217,49 @@ impl Writer {
     }
 }
 
+/// Shows what is durable, and answers. First the one, then the other: whoever is answered runs at once, and would wait for the plane.
+fn show(staged: &[Staged], answers: Vec<Answer<Arc<Event>>>) {
+    let mut answers = answers.into_iter();
+    let mut rest = staged;
+    while let Some(first) = rest.first() {
+        let (run, after) = rest.split_at(shown_together(rest));
+        rest = after;
+        for (event, answer) in first.store.publish(run).into_iter().zip(answers.by_ref().take(run.len())) {
+            // Whoever asked may have gone; the write stands.
+            let _ = answer.send(Ok(event));
+        }
+    }
+}
+
+/// How many writes, from the first on, are shown together.
+fn shown_together(staged: &[Staged]) -> usize {
+    let mut bytes = 0;
+    let together = |(at, write): &(usize, &Staged)| {
+        bytes += write.object.bytes.len();
+        *at == 0 || (Arc::ptr_eq(&write.store, &staged[0].store) && bytes <= SHOWN_BYTES)
+    };
+    staged.iter().take(SHOWN_AT_ONCE).enumerate().take_while(together).count()
+}
+
 impl Staged {
     fn record(&self) -> Record<'_> {
         let (store, resource, key) = (&*self.store, &*self.resource, &self.object.meta.key);
         if self.delete {
             remove(store, resource, key, store.template_has(resource, key))
         } else {
-            put(store, resource, &self.object)
+            put(store, resource, &self.object, Some(&self.value))
         }
     }
 }
 
-fn put<'a>(store: &'a PlaneStore, resource: &'a GroupResource, object: &'a Object) -> Record<'a> {
+fn put<'a>(
+    store: &'a PlaneStore,
+    resource: &'a GroupResource,
+    object: &'a Object,
+    ready: Option<&'a Bytes>,
+) -> Record<'a> {
     let (key, revision, bytes) = (&object.meta.key, object.revision, &object.bytes[..]);
-    Record::Put { plane: store.name(), resource, key, revision, bytes }
+    Record::Put { plane: store.name(), resource, key, revision, bytes, ready }
 }
 
 fn remove<'a>(

@@ -107,7 +107,7 @@ pub enum CommitError {
     /// The plane has been dropped.
     #[error("the control plane is gone")]
     PlaneGone,
-    /// The disk did not take it. It is not shown; after a crash it may be there.
+    /// The disk did not take it, or not what came with it and may be why it is refused. It is not shown; after a crash it may be there.
     #[error("the write could not be made durable")]
     NotDurable,
 }
@@ -186,11 +186,17 @@ impl State {
         self.tables.get_key_value(&resource).map_or_else(|| Arc::new(resource), |(known, _)| known.clone())
     }
 
-    /// Shows a change to readers and watchers.
-    fn publish(&mut self, resource: &Arc<GroupResource>, object: Arc<Object>, delete: bool) -> Arc<Event> {
+    /// Shows a change to readers and watchers, together with all from the revision `from` on.
+    fn publish(
+        &mut self,
+        resource: &Arc<GroupResource>,
+        object: Arc<Object>,
+        delete: bool,
+        from: u64,
+    ) -> Arc<Event> {
         self.last = object.revision;
         let table = self.tables.entry(resource.clone()).or_default();
-        let event = Arc::make_mut(table).record(object, delete);
+        let event = Arc::make_mut(table).record(object, delete, from);
         index_owners(&mut self.dependents, resource, &event);
         if let Some(waker) = self.wakers.get(resource) {
             if waker.is_idle() {
@@ -399,7 +405,8 @@ impl PlaneStore {
         let mut state = self.state.write();
         state.check(Ahead::NOTHING, &write)?;
         let resource = state.resource(write.resource);
-        Ok(state.publish(&resource, write.draft.at(self.revisions.next()), write.delete))
+        let revision = self.revisions.next();
+        Ok(state.publish(&resource, write.draft.at(revision), write.delete, revision))
     }
 
     /// Accepts a write, given those that were accepted before it and are not shown yet.
@@ -407,12 +414,16 @@ impl PlaneStore {
         let state = self.state.read();
         state.check(accepted.of(self), &write)?;
         let resource = state.resource(write.resource);
-        let object = write.draft.at(self.revisions.next());
-        Ok(Staged { store: self.clone(), resource, object, delete: write.delete })
+        let (object, value) = write.draft.for_disk(self.revisions.next());
+        Ok(Staged { store: self.clone(), resource, object, value, delete: write.delete })
     }
 
-    fn publish(&self, resource: &Arc<GroupResource>, object: Arc<Object>, delete: bool) -> Arc<Event> {
-        self.state.write().publish(resource, object, delete)
+    /// Shows writes of this plane that are durable.
+    fn publish(&self, writes: &[Staged]) -> Vec<Arc<Event>> {
+        let mut state = self.state.write();
+        let from = writes.first().map_or(0, |write| write.object.revision);
+        let show = |write: &Staged| state.publish(&write.resource, write.object.clone(), write.delete, from);
+        writes.iter().map(show).collect()
     }
 
     /// Whether writes are kept on disk.
@@ -483,6 +494,8 @@ fn add_owners(dependents: &mut Arc<Dependents>, resource: &Arc<GroupResource>, o
     }
 }
 
+#[cfg(test)]
+mod engine_tests;
 #[cfg(test)]
 mod growth_tests;
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
+use super::value;
+
 /// An API group and a plural resource name: the table that an object is in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupResource {
@@ -135,13 +137,23 @@ impl Draft {
     }
 
     pub(super) fn at(self, revision: u64) -> Arc<Object> {
+        self.after(&[], revision).0
+    }
+
+    /// The object, and the same bytes as the value that goes to disk if it is no secret: the storage engine holds on to them until it has
+    /// written them to a table.
+    pub(super) fn for_disk(self, revision: u64) -> (Arc<Object>, Bytes) {
+        self.after(&value::head(revision), revision)
+    }
+
+    /// The object, and its bytes together with those that stand before them.
+    fn after(self, before: &[u8], revision: u64) -> (Arc<Object>, Bytes) {
         let digits = revision.to_string();
         // Made anew to the byte: it stays for as long as the object does.
-        let mut bytes = Vec::with_capacity(self.head.len() + digits.len() + self.tail.len());
-        bytes.extend_from_slice(&self.head);
-        bytes.extend_from_slice(digits.as_bytes());
-        bytes.extend_from_slice(&self.tail);
-        Arc::new(Object { meta: self.meta, revision, bytes: bytes.into() })
+        let all = [before, &self.head, digits.as_bytes(), &self.tail].concat();
+        let all = Bytes::from(all);
+        let bytes = if before.is_empty() { all.clone() } else { all.slice(before.len()..) };
+        (Arc::new(Object { meta: self.meta, revision, bytes }), all)
     }
 }
 

@@ -40,13 +40,13 @@ pub struct Event {
     pub object: Arc<Object>,
     /// The object before the change.
     pub before: Option<Arc<Object>>,
-    /// The change as watchers get it, while it is the newest of its resource.
+    /// The change as watchers get it.
     line: Mutex<Option<Bytes>>,
 }
 
 impl Event {
-    /// The change as most watchers get it, made by `encode` for the first of them. All watchers of a resource are told of the newest change,
-    /// and few of an older one, so only the newest is kept.
+    /// The change as most watchers get it, made by `encode` for the first of them. All watchers of a resource are told of the newest changes,
+    /// those that are shown together, and few of older ones: when the next are shown, it is forgotten.
     pub fn line(&self, encode: impl FnOnce() -> Bytes) -> Bytes {
         self.line.lock().get_or_insert_with(encode).clone()
     }
@@ -118,6 +118,8 @@ pub(super) struct Table {
     history_bytes: usize,
     /// Changes up to and including this revision are no longer in `history`.
     trimmed_to: u64,
+    /// The first revision of the changes that were shown last, together.
+    shown_from: u64,
 }
 
 impl Table {
@@ -228,8 +230,14 @@ impl Table {
         self.trimmed_to = revision;
     }
 
-    /// Puts (or, with `deleted`, removes) an object and records the change.
-    pub(super) fn record(&mut self, object: Arc<Object>, deleted: bool) -> Arc<Event> {
+    /// Puts (or, with `deleted`, removes) an object and records the change, which is shown together with all from the revision
+    /// `shown_from` on.
+    pub(super) fn record(&mut self, object: Arc<Object>, deleted: bool, shown_from: u64) -> Arc<Event> {
+        if shown_from != self.shown_from {
+            let former = std::mem::replace(&mut self.shown_from, shown_from);
+            let newest = self.history.iter().rev().take_while(|event| event.revision() >= former);
+            newest.for_each(|event| *event.line.lock() = None);
+        }
         let before = if deleted {
             self.objects.take(&object.meta.key)
         } else {
@@ -243,9 +251,6 @@ impl Table {
         };
         self.history_bytes += object.bytes.len();
         let event = Arc::new(Event { change, object, before, line: Mutex::default() });
-        if let Some(former) = self.history.back() {
-            *former.line.lock() = None;
-        }
         self.history.push_back(event.clone());
         while self.history.len() > HISTORY_EVENTS
             || (self.history_bytes > HISTORY_BYTES && self.history.len() > 1)

@@ -243,6 +243,46 @@ async fn many_writers_share_a_sync_and_each_gets_its_own_answer() {
 }
 
 #[tokio::test]
+async fn what_loses_to_a_write_that_fails_is_not_told_that_it_came_too_late() {
+    let folder = tempfile::tempdir().unwrap();
+    let faults = Faults::default();
+    let plane = durable(folder.path(), &faults).await;
+    let rivals = || {
+        let one = |_| {
+            let plane = plane.clone();
+            tokio::spawn(async move { write(&plane, "a", Expect::Absent, false).await.map(|_| ()) })
+        };
+        futures::future::join_all((0..50).map(one).collect::<Vec<_>>())
+    };
+    // The first of them fails with the disk, so that the others are not too late.
+    faults.set(Some(disk::Fault::Before));
+    for rival in rivals().await {
+        assert_eq!(rival.unwrap(), Err(CommitError::NotDurable));
+    }
+    faults.set(None);
+    let results: Vec<_> = rivals().await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(results.iter().filter(|done| done.is_ok()).count(), 1);
+    assert_eq!(results.iter().filter(|done| **done == Err(CommitError::Stale)).count(), 49);
+}
+
+#[tokio::test]
+async fn what_watchers_get_is_made_once_and_forgotten_with_the_next_change() {
+    let store = store();
+    let made = std::cell::Cell::new(0);
+    let line = |event: &Event| {
+        event.line(|| {
+            made.set(made.get() + 1);
+            bytes::Bytes::from_static(b"line")
+        })
+    };
+    let first = write(&store, "a", Expect::Absent, false).await.unwrap();
+    assert_eq!((line(&first), line(&first), made.get()), ("line".into(), "line".into(), 1));
+    let second = write(&store, "b", Expect::Absent, false).await.unwrap();
+    assert_eq!((line(&first), line(&first), made.get()), ("line".into(), "line".into(), 2));
+    assert_eq!((line(&second), line(&second), made.get()), ("line".into(), "line".into(), 3));
+}
+
+#[tokio::test]
 async fn guards_see_writes_that_are_not_shown_yet() {
     let folder = tempfile::tempdir().unwrap();
     let plane = durable(folder.path(), &Faults::default()).await;

@@ -46,6 +46,16 @@ impl<'a> Stored<'a> {
     }
 }
 
+/// What stands before the bytes of an object that is no secret.
+pub(super) const HEAD: usize = 1 + 8;
+
+/// That, for a revision.
+pub(super) fn head(revision: u64) -> [u8; HEAD] {
+    let mut head = [PLAIN; HEAD];
+    head[1..].copy_from_slice(&revision.to_be_bytes());
+    head
+}
+
 /// The value of an object; `None` if it is secret and cannot be sealed.
 pub(super) fn encode(
     sealer: &Sealer,
@@ -56,10 +66,10 @@ pub(super) fn encode(
 ) -> Option<Vec<u8>> {
     /// What sealing adds: a nonce and a tag.
     const SEAL: usize = 12 + 16;
-    let mut value = Vec::with_capacity(1 + 8 + SEAL + bytes.len());
-    value.push(if is_secret(resource) { SEALED } else { PLAIN });
-    value.extend_from_slice(&revision.to_be_bytes());
+    let mut value = Vec::with_capacity(HEAD + SEAL + bytes.len());
+    value.extend_from_slice(&head(revision));
     if is_secret(resource) {
+        value[0] = SEALED;
         sealer.seal(place, bytes, &mut value)?;
     } else {
         value.extend_from_slice(bytes);
@@ -67,6 +77,7 @@ pub(super) fn encode(
     Some(value)
 }
 
-fn is_secret(resource: &GroupResource) -> bool {
+/// Whether objects of a resource are kept sealed.
+pub(super) fn is_secret(resource: &GroupResource) -> bool {
     resource.group.is_empty() && resource.resource == "secrets"
 }

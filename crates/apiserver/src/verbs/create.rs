@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Served, Target, WriteOptions, Written, namespaces};
+use super::{Lost, Served, Target, WriteOptions, Written, namespaces};
 use crate::admission;
 use crate::admission::hooks::Asking;
 use crate::error::{ApiError, Cause, Result};
@@ -61,13 +61,20 @@ pub(crate) async fn create(
         if options.dry_run {
             return Ok(Written { object: Served::Value(object), created: true, warnings });
         }
-        if let Some(event) = target.commit(&object, Expect::Absent, false, guards.clone()).await? {
-            return Ok(Written { object: target.in_version(&event.object), created: true, warnings });
+        let committed = if generate.is_some() { object.clone() } else { std::mem::take(&mut object) };
+        match target.try_commit(committed, Expect::Absent, false, guards.clone()).await? {
+            Ok(event) => {
+                let object = target.in_version(&event.object);
+                return Ok(Written { object, created: true, warnings });
+            }
+            Err(Lost::Guard) => return Err(homeless(target, namespace, &key.name)),
+            Err(Lost::Object) if generate.is_none() => {
+                return Err(ApiError::AlreadyExists(target.subject(&key.name)));
+            }
+            Err(Lost::Object) => {}
         }
     }
-    // Without a generated name the loop comes back here only if the namespace or the CRD is on its way out.
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    check_home(target, namespace, name)?;
     Err(ApiError::AlreadyExists(target.subject(name)))
 }
 
@@ -84,12 +91,34 @@ fn guards(target: &Target, namespace: Option<&str>) -> Vec<Guard> {
     let definition = (!target.resource.def.built_in).then(|| {
         let table = &target.resource.table;
         let name = format!("{}.{}", table.resource, table.group);
-        Guard::Living(
-            GroupResource::new(APIEXTENSIONS, "customresourcedefinitions"),
-            ObjectKey::new("", &name),
-        )
+        Guard::Living(definitions(), ObjectKey::new("", &name))
     });
     namespace.into_iter().chain(definition).collect()
+}
+
+/// Why a write was refused for its namespace or its CRD.
+fn homeless(target: &Target, namespace: Option<&str>, name: &str) -> ApiError {
+    if let Err(error) = check_home(target, namespace, name) {
+        return error;
+    }
+    // What is served follows the CRD a moment later.
+    let GroupResource { group, resource } = &target.resource.table;
+    let key = ObjectKey::new("", &format!("{resource}.{group}"));
+    match target.plane.store.get(&definitions(), &key) {
+        _ if target.resource.def.built_in => target.conflict(name),
+        None => ApiError::NoSuchPath,
+        Some(definition) if definition.meta.deleting => definition_is_terminating(),
+        Some(_) => target.conflict(name),
+    }
+}
+
+fn definitions() -> GroupResource {
+    GroupResource::new(APIEXTENSIONS, "customresourcedefinitions")
+}
+
+fn definition_is_terminating() -> ApiError {
+    let message = "create not allowed while custom resource definition is terminating";
+    ApiError::MethodNotAllowed(message.to_owned())
 }
 
 /// Says in words why nothing can be made here: the namespace is absent or going, or the CRD is.
@@ -100,8 +129,7 @@ fn check_home(target: &Target, namespace: Option<&str>, name: &str) -> Result<()
         return Err(ApiError::NoSuchPath);
     }
     if registry.is_terminating(&target.resource.table) {
-        let message = "create not allowed while custom resource definition is terminating";
-        return Err(ApiError::MethodNotAllowed(message.to_owned()));
+        return Err(definition_is_terminating());
     }
     let Some(namespace) = namespace else { return Ok(()) };
     let subject = |name: &str| crate::error::Subject {

@@ -110,7 +110,8 @@ async fn try_delete(target: &Target, live: &Arc<Object>, options: &DeleteOptions
         }));
     }
     let guards = if waits { Vec::new() } else { removal_guards(target, &live.meta.key.name) };
-    let event = target.commit(&object, Expect::At(live.revision), !waits, guards).await?;
+    drop(before);
+    let event = target.commit(object, Expect::At(live.revision), !waits, guards).await?;
     Ok(event.map(|event| match waits {
         true => Deleted::Pending(target.in_version(&event.object)),
         false => Deleted::Gone(event.object.clone()),

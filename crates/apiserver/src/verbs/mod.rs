@@ -136,25 +136,36 @@ impl Target {
     /// Commits `value`; `Ok(None)` means that the race was lost and the caller must look again.
     async fn commit(
         &self,
-        value: &Value,
+        value: Value,
         expect: Expect,
         delete: bool,
         guards: Vec<Guard>,
     ) -> Result<Option<Arc<Event>>> {
-        let draft = if self.resource.is_storage_version() {
-            Draft::new(value, &self.resource.stored_fields)
-        } else {
-            let mut kept = value.clone();
-            self.resource.keep(&mut kept);
-            Draft::new(&kept, &self.resource.stored_fields)
-        };
+        self.try_commit(value, expect, delete, guards).await.map(std::result::Result::ok)
+    }
+
+    /// Commits `value`, or says how the race was lost.
+    async fn try_commit(
+        &self,
+        mut value: Value,
+        expect: Expect,
+        delete: bool,
+        guards: Vec<Guard>,
+    ) -> Result<std::result::Result<Arc<Event>, Lost>> {
+        if !self.resource.is_storage_version() {
+            self.resource.keep(&mut value);
+        }
+        let draft = Draft::new(&value, &self.resource.stored_fields);
+        // Freed while it is in the processor's caches: after the disk it would not be.
+        drop(value);
         if draft.size() > bounds::OBJECT && !delete {
             return Err(ApiError::TooLarge(bounds::OBJECT));
         }
         let write = Write { resource: self.resource.table.clone(), expect, draft, delete, guards };
         match self.shared.commit(&self.plane, write).await {
-            Ok(event) => Ok(Some(event)),
-            Err(CommitError::Stale | CommitError::Guarded) => Ok(None),
+            Ok(event) => Ok(Ok(event)),
+            Err(CommitError::Stale) => Ok(Err(Lost::Object)),
+            Err(CommitError::Guarded) => Ok(Err(Lost::Guard)),
             Err(CommitError::PlaneGone) => Err(ApiError::NoSuchPath),
             Err(error @ CommitError::NotDurable) => Err(ApiError::Internal(error.to_string())),
         }
@@ -178,6 +189,15 @@ impl Target {
                     .to_owned(),
         }
     }
+}
+
+/// What was not as a write expected it, at the instant of the write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lost {
+    /// The object.
+    Object,
+    /// What the object depends on.
+    Guard,
 }
 
 /// One object as an answer.

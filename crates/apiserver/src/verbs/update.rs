@@ -36,7 +36,9 @@ pub(crate) async fn update(
     for _ in 0..MAX_ATTEMPTS {
         let live = target.live(key)?;
         let before = target.live_value(&live);
-        if let Some(served) = replace(target, &live, before, object.clone(), options, &mut warnings).await? {
+        // Only without a condition is there another attempt.
+        let next = if conditional { std::mem::take(&mut object) } else { object.clone() };
+        if let Some(served) = replace(target, &live, before, next, options, &mut warnings).await? {
             return Ok(Written { object: served, created: false, warnings });
         }
         if conditional {
@@ -86,7 +88,8 @@ pub(super) async fn replace(
         return Ok(Some(Served::Value(object)));
     }
     let guards = if gone { removal_guards(target, name) } else { Vec::new() };
-    let event = target.commit(&object, Expect::At(live.revision), gone, guards).await?;
+    drop((asking, before));
+    let event = target.commit(object, Expect::At(live.revision), gone, guards).await?;
     Ok(event.map(|event| target.in_version(&event.object)))
 }
 
