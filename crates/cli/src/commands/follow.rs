@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use compute_api::compute::{Instance, Workload, WorkloadDeployment};
+use compute_api::compute::Workload;
 use compute_core::{meta, revisions};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::failure::{Exit, Failure, Result};
 use crate::model::advice;
 use crate::model::city::CityView;
-use crate::model::rollout::{Verdict, verdict};
+use crate::model::rollout::{Verdict, instances_agree, verdict};
 use crate::model::workload::{self, WorkloadView};
 use crate::session::Session;
 use crate::words::{self, time};
@@ -24,6 +24,8 @@ const SOON: Duration = Duration::from_millis(200);
 const LATER: Duration = Duration::from_millis(700);
 /// What is certain has to stay so: what is seen of several objects is not of one moment.
 const CERTAIN_AFTER: Duration = Duration::from_millis(1500);
+/// How long the instances of what is done may take to say so too: they come back from their cells on their own.
+const AGREES_WITHIN: Duration = Duration::from_secs(5);
 /// How long a server may be gone while it is being waited for.
 pub(crate) const GONE: Duration = Duration::from_secs(30);
 /// How often a spinner moves.
@@ -70,26 +72,25 @@ pub(crate) fn spinner() -> ProgressBar {
 struct Seen {
     workload: Workload,
     view: WorkloadView,
+    /// Whether its instances are what its counts say.
+    agrees: bool,
 }
 
 async fn look(session: &Session, name: &str, what: &str) -> Result<Seen> {
-    let read = async {
-        tokio::try_join!(fetch::required(session, name, what), fetch::deployments(session, Some(name)))
-    };
-    let (found, deployments) = read.await?;
+    let (found, deployments, instances) = tokio::try_join!(
+        fetch::required(session, name, what),
+        fetch::deployments(session, Some(name)),
+        fetch::instances(session, Some(name))
+    )?;
     let workload = found.workload;
-    let view = workload::view(&workload, &deployments, &[]);
+    let counted = workload::view(&workload, &deployments, &[]);
     // Instances say why a city is stuck; one that has got on has nothing to say.
-    let instances = match view.is_done() {
-        true => Vec::new(),
-        false => fetch::instances(session, Some(name)).await?,
+    let view = match counted.is_done() {
+        true => counted,
+        false => workload::view(&workload, &deployments, &instances),
     };
-    Ok(seen(workload, &deployments, &instances))
-}
-
-fn seen(workload: Workload, deployments: &[WorkloadDeployment], instances: &[Instance]) -> Seen {
-    let view = workload::view(&workload, deployments, instances);
-    Seen { workload, view }
+    let agrees = instances_agree(&view, &instances);
+    Ok(Seen { workload, view, agrees })
 }
 
 /// Shows a rollout as it goes on.
@@ -178,6 +179,7 @@ pub(crate) async fn follow(
     let what = format!("cannot follow {name}");
     let mut show = Show::new(session);
     let mut stuck_since: Option<Instant> = None;
+    let mut done_since: Option<Instant> = None;
     let mut gone_since: Option<Instant> = None;
     let mut last: Option<Seen> = None;
     let mut interrupt = std::pin::pin!(tokio::signal::ctrl_c());
@@ -202,9 +204,13 @@ pub(crate) async fn follow(
                 }
                 show.update(&seen.view);
                 match verdict(&seen.workload, &seen.view) {
+                    // Who is told that it is done finds instances that say the same.
                     Verdict::Done => {
-                        show.end(Some(&seen.view));
-                        return Ok(Ended::Done);
+                        let since = *done_since.get_or_insert_with(Instant::now);
+                        if seen.agrees || since.elapsed() >= AGREES_WITHIN {
+                            show.end(Some(&seen.view));
+                            return Ok(Ended::Done);
+                        }
                     }
                     Verdict::Paused => {
                         show.end(Some(&seen.view));

@@ -1,9 +1,10 @@
 //! A rollout: whether it goes on, is done, or is certain not to get on.
 
-use compute_api::compute::Workload;
+use compute_api::compute::{Instance, Workload};
 use compute_core::meta;
 
 use super::city::{CityView, Phase};
+use super::instance::{self, Heap};
 use super::workload::WorkloadView;
 
 /// Where a rollout stands.
@@ -40,4 +41,10 @@ pub(crate) fn verdict(workload: &Workload, view: &WorkloadView) -> Verdict {
 /// Whether the workload's own sums say that it is done, too.
 fn sums_agree(status: &compute_api::compute::WorkloadStatus) -> bool {
     [status.ready_replicas, status.updated_replicas, status.replicas] == [status.desired_replicas; 3]
+}
+
+/// Whether the instances that are there are as many as are wanted, and each is available.
+pub(crate) fn instances_agree(view: &WorkloadView, instances: &[Instance]) -> bool {
+    let are_available = instances.iter().all(|one| instance::view(one).heap == Heap::Available);
+    are_available && i64::try_from(instances.len()) == Ok(view.desired)
 }

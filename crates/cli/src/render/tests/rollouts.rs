@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::city::Phase;
 use crate::model::fixtures::web;
-use crate::model::rollout::{Verdict, verdict};
+use crate::model::rollout::{Verdict, instances_agree, verdict};
 use crate::model::workload;
 use crate::render;
 use crate::session::{Access, activating_text};
@@ -42,6 +42,18 @@ fn verdicts() {
     assert_eq!(of(&down()), Verdict::Stuck);
     assert_eq!(of(&[City { updated: 1, ..City::well("DFW") }]), Verdict::Going);
     assert_eq!(of(&[City::half("DFW", c::QUOTA_BACKEND_UNAVAILABLE, "")]), Verdict::Going);
+}
+
+#[test]
+fn instances_agree_that_are_all_there_and_available() {
+    let (stored, deployments, instances) = web(&healthy(), GOOD);
+    let view = workload::view(&stored, &deployments, &instances);
+    assert!(instances_agree(&view, &instances));
+    assert!(!instances_agree(&view, &instances[1..]), "one is missing");
+    let leftover: Vec<_> = instances.iter().chain(&instances[..1]).cloned().collect();
+    assert!(!instances_agree(&view, &leftover), "one is still there");
+    let (_, _, starting) = web(&[City::well("DFW"), City::half("IAD", c::STARTING, "")], GOOD);
+    assert!(!instances_agree(&view, &starting), "one is not available yet");
 }
 
 #[test]
