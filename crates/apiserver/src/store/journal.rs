@@ -21,8 +21,8 @@ use super::{CommitError, Event, GroupResource, Object, ObjectKey, PlaneStore, Re
 const BATCH: usize = 512;
 
 /// Writes to one plane that are shown together at most: its readers wait meanwhile, and its watchers must find them all in the history.
-const SHOWN_AT_ONCE: usize = 64;
-const SHOWN_BYTES: usize = 256 << 10;
+pub(super) const SHOWN_AT_ONCE: usize = 64;
+pub(super) const SHOWN_BYTES: usize = 256 << 10;
 
 type Answer<T> = oneshot::Sender<Result<T, CommitError>>;
 
@@ -232,7 +232,7 @@ fn show(staged: &[Staged], answers: Vec<Answer<Arc<Event>>>) {
 }
 
 /// How many writes, from the first on, are shown together.
-fn shown_together(staged: &[Staged]) -> usize {
+pub(super) fn shown_together(staged: &[Staged]) -> usize {
     let mut bytes = 0;
     let together = |(at, write): &(usize, &Staged)| {
         bytes += write.object.bytes.len();

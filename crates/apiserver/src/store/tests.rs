@@ -265,6 +265,27 @@ async fn what_loses_to_a_write_that_fails_is_not_told_that_it_came_too_late() {
     assert_eq!(results.iter().filter(|done| **done == Err(CommitError::Stale)).count(), 49);
 }
 
+#[test]
+fn writes_are_shown_together_up_to_a_number_and_a_size_and_of_one_plane() {
+    let (one, other) = (store(), store());
+    let staged = |store: &Arc<PlaneStore>, bytes: usize| {
+        let object = json!({"metadata": {"name": "a", "uid": "u"}, "data": "x".repeat(bytes)});
+        let (expect, draft) = (Expect::Absent, Draft::new(&object, &[]));
+        let write = Write { resource: things(), expect, draft, delete: false, guards: Vec::new() };
+        store.stage(write, &Accepted::default()).unwrap()
+    };
+    let together = |sizes: &[usize]| {
+        let all: Vec<_> = sizes.iter().map(|bytes| staged(&one, *bytes)).collect();
+        journal::shown_together(&all)
+    };
+    let third = journal::SHOWN_BYTES / 3;
+    assert_eq!(together(&[1; 3]), 3);
+    assert_eq!(together(&[1; journal::SHOWN_AT_ONCE + 1]), journal::SHOWN_AT_ONCE);
+    assert_eq!(together(&[third; 4]), 2, "the third does not fit with what is around it");
+    assert_eq!(together(&[journal::SHOWN_BYTES * 2, 1]), 1, "what is too large is shown alone");
+    assert_eq!(journal::shown_together(&[staged(&one, 1), staged(&other, 1), staged(&one, 1)]), 1);
+}
+
 #[tokio::test]
 async fn what_watchers_get_is_made_once_and_forgotten_with_the_next_change() {
     let store = store();

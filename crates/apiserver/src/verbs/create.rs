@@ -88,11 +88,7 @@ fn generated_name(target: &Target, prefix: &str) -> String {
 /// What must still hold when the object is committed.
 fn guards(target: &Target, namespace: Option<&str>) -> Vec<Guard> {
     let namespace = namespace.map(|name| Guard::Living(namespaces(), ObjectKey::new("", name)));
-    let definition = (!target.resource.def.built_in).then(|| {
-        let table = &target.resource.table;
-        let name = format!("{}.{}", table.resource, table.group);
-        Guard::Living(definitions(), ObjectKey::new("", &name))
-    });
+    let definition = definition(target).map(|key| Guard::Living(definitions(), key));
     namespace.into_iter().chain(definition).collect()
 }
 
@@ -102,14 +98,18 @@ fn homeless(target: &Target, namespace: Option<&str>, name: &str) -> ApiError {
         return error;
     }
     // What is served follows the CRD a moment later.
-    let GroupResource { group, resource } = &target.resource.table;
-    let key = ObjectKey::new("", &format!("{resource}.{group}"));
+    let Some(key) = definition(target) else { return target.conflict(name) };
     match target.plane.store.get(&definitions(), &key) {
-        _ if target.resource.def.built_in => target.conflict(name),
         None => ApiError::NoSuchPath,
         Some(definition) if definition.meta.deleting => definition_is_terminating(),
         Some(_) => target.conflict(name),
     }
+}
+
+/// The CRD of a kind that has one.
+fn definition(target: &Target) -> Option<ObjectKey> {
+    let GroupResource { group, resource } = &target.resource.table;
+    (!target.resource.def.built_in).then(|| ObjectKey::new("", &format!("{resource}.{group}")))
 }
 
 fn definitions() -> GroupResource {

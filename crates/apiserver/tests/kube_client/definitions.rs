@@ -12,7 +12,12 @@ use serde_json::{Value, json};
 
 use crate::common::{Fixture, eventually, refused, soon};
 
-both_transports!(versions_share_objects, definitions_change_under_objects, watches_end_with_their_kind);
+both_transports!(
+    versions_share_objects,
+    definitions_change_under_objects,
+    watches_end_with_their_kind,
+    objects_come_while_their_kind_goes
+);
 
 const NAME: &str = "gadgets.test.example.com";
 
@@ -155,4 +160,37 @@ async fn watches_end_with_their_kind(fixture: Fixture) {
         other => Err(format!("{other:?}")),
     })
     .await;
+}
+
+/// Whatever comes while its kind goes is made and goes with it, or is told that there is no such kind any more.
+async fn objects_come_while_their_kind_goes(fixture: Fixture) {
+    const ROUNDS: usize = 5;
+    const OBJECTS: usize = 20;
+    let crds: Api<CustomResourceDefinition> = Api::all(fixture.client.clone());
+    let api = gadgets(&fixture.client, "v1");
+    for _ in 0..ROUNDS {
+        let crd = definition(&[version("v1", true, &[], &json!({}))]);
+        crds.create(&PostParams::default(), &crd).await.unwrap();
+        let left = eventually("the kind is served", async || api.list(&ListParams::default()).await).await;
+        assert!(left.items.is_empty(), "an object outlived its kind: {:?}", left.items);
+        let come = futures::future::join_all((0..OBJECTS).map(async |number| {
+            let object = gadget("v1", &format!("g{number}"), &json!({}));
+            api.create(&PostParams::default(), &object).await
+        }));
+        let delete = DeleteParams::default();
+        let (come, gone) = tokio::join!(come, crds.delete(NAME, &delete));
+        gone.unwrap();
+        for answer in come {
+            let Err(kube::Error::Api(status)) = answer else {
+                answer.unwrap();
+                continue;
+            };
+            assert!([404, 405].contains(&status.code), "{status:?}");
+        }
+        eventually("the kind is gone", async || match crds.get_opt(NAME).await {
+            Ok(None) => Ok(()),
+            found => Err(format!("{found:?}")),
+        })
+        .await;
+    }
 }
