@@ -63,8 +63,6 @@ pub enum Role {
         endpoint: Endpoint,
         /// The plane.
         plane: String,
-        /// Which of several floods this is: each makes objects of its own.
-        turn: usize,
         /// How many at once.
         in_flight: usize,
     },
@@ -74,8 +72,6 @@ pub enum Role {
         endpoint: Endpoint,
         /// The plane.
         plane: String,
-        /// Which of several floods this is: each makes objects of its own.
-        turn: usize,
         /// How many.
         watches: usize,
     },
@@ -91,11 +87,11 @@ impl Role {
             Self::Fill { folder, count } => start::fill(folder, count).await,
             Self::Start { folder } => start::answer_once(folder).await,
             Self::Pipeline(part) => part.play().await,
-            Self::FloodRequests { endpoint, plane, turn, in_flight } => {
-                flood::keep_requests(endpoint, plane, turn, in_flight).await
+            Self::FloodRequests { endpoint, plane, in_flight } => {
+                flood::keep_requests(endpoint, plane, in_flight).await
             }
-            Self::FloodWatches { endpoint, plane, turn, watches } => {
-                flood::keep_watches(endpoint, plane, turn, watches).await
+            Self::FloodWatches { endpoint, plane, watches } => {
+                flood::keep_watches(endpoint, plane, watches).await
             }
         }
     }

@@ -29,11 +29,8 @@ whether or not earlier ones are answered. Server, quiet client and flooding clie
 processes of their own on the same cores; the flooding client runs at nice 19, so that what is seen is the server's \
 fairness and not the scheduler's. It keeps 1,000 requests in flight at the plane `loud` (the same mix, over 4 HTTP/2 connections), \
 then 10,000 watches (over 10 connections) while that plane is written to twice a second. \
-Both clients are ordinary users with a role that allows everything. Whatever is refused with 429 is tried again after the time that the answer names. \
-Alone, with requests and with watches take turns; p50 and p99 are the medians of the turns.";
+Both clients are ordinary users with a role that allows everything. Whatever is refused with 429 is tried again after the time that the answer names.";
 
-/// How often each is measured: what the machine itself does in one window must not decide.
-const TURNS: usize = 5;
 /// When the quiet client sends its next request.
 const EVERY: Duration = Duration::from_millis(5);
 /// One request in so many is a create.
@@ -52,13 +49,6 @@ const WRITE_EVERY: Duration = Duration::from_millis(500);
 struct Flooded {
     answered: usize,
     refused: usize,
-}
-
-impl Flooded {
-    fn add(&mut self, other: &Self) {
-        self.answered += other.answered;
-        self.refused += other.refused;
-    }
 }
 
 /// How many watches were open when all had been answered once.
@@ -84,74 +74,51 @@ pub async fn measure(
     let flooder = remote.endpoint.as_user("flood");
 
     requests(&quiet, "warm-up", each / 4).await?;
-    let [mut alone, mut with_requests, mut with_watches] = [const { Turns::new() }; 3];
-    let (mut by_requests, mut by_watches, mut open) = (Flooded::default(), Flooded::default(), watches);
-    let mut flooded = Duration::ZERO;
-    for turn in 0..TURNS {
-        alone.0.push(requests(&quiet, &format!("alone-{turn}"), each).await?);
+    let alone = requests(&quiet, "alone", each).await?;
 
-        let (endpoint, plane) = (flooder.clone(), "loud".to_owned());
-        let mut child = Child::start(&Role::FloodRequests { endpoint, plane, turn, in_flight })?;
-        child.line::<()>().await?;
-        let begin = Instant::now();
-        with_requests.0.push(requests(&quiet, &format!("requests-{turn}"), each).await?);
-        child.release();
-        by_requests.add(&child.line().await?);
-        flooded += begin.elapsed();
-        drop(child);
+    let (endpoint, plane) = (flooder.clone(), "loud".to_owned());
+    let mut child = Child::start(&Role::FloodRequests { endpoint, plane, in_flight })?;
+    child.line::<()>().await?;
+    let begin = Instant::now();
+    let with_requests = requests(&quiet, "requests", each).await?;
+    child.release();
+    let by_requests: Flooded = child.line().await?;
+    let flood_rate = by_requests.answered as f64 / begin.elapsed().as_secs_f64();
+    drop(child);
 
-        let (endpoint, plane) = (flooder.clone(), "loud".to_owned());
-        let mut child = Child::start(&Role::FloodWatches { endpoint, plane, turn, watches })?;
-        open = open.min(child.line::<Opened>().await?.open);
-        with_watches.0.push(requests(&quiet, &format!("watches-{turn}"), each).await?);
-        child.release();
-        by_watches.add(&child.line().await?);
-    }
+    let (endpoint, plane) = (flooder, "loud".to_owned());
+    let mut child = Child::start(&Role::FloodWatches { endpoint, plane, watches })?;
+    let opened: Opened = child.line().await?;
+    let with_watches = requests(&quiet, "watches", each).await?;
+    child.release();
+    let by_watches: Flooded = child.line().await?;
 
     let head = ["the quiet plane", "requests", "p50 (ms)", "p99 (ms)", "p99 of its quiet value", "the flood"];
     let mut table = Table::new(&head);
-    let mut row = |what: &str, turns: &Turns, flood: String| {
-        let ratio = turns.p99() / alone.p99();
-        let requests = turns.0.iter().map(Samples::len).sum::<usize>().to_string();
-        let (p50, p99) = (figure(turns.p50()), figure(turns.p99()));
-        let cells = [what, &requests, &p50, &p99, &format!("{ratio:.2} x"), &flood];
+    let mut row = |what: &str, samples: &Samples, flood: String| {
+        let ratio = samples.p99() / alone.p99();
+        let requests = samples.len().to_string();
+        let cells = [
+            what,
+            &requests,
+            &figure(samples.p50()),
+            &figure(samples.p99()),
+            &format!("{ratio:.2} x"),
+            &flood,
+        ];
         table.row(cells.map(str::to_owned));
         ratio
     };
     row("alone", &alone, "none".to_owned());
-    let rate = by_requests.answered as f64 / flooded.as_secs_f64();
-    let flood = format!("{} answers/s, {} refused", figure(rate), by_requests.refused);
+    let flood = format!("{} answers/s, {} refused", figure(flood_rate), by_requests.refused);
     let ratio = row(&format!("{in_flight} requests in flight elsewhere"), &with_requests, flood);
     let what = format!("flood of {in_flight} requests, another plane's p99 against its quiet value");
     budgets.push(Budget::at_most(what, ratio, 2.0, "x"));
-    let flood = format!("{open} open, {} refusals", by_watches.refused);
+    let flood = format!("{} open, {} refusals", opened.open, by_watches.refused);
     let ratio = row(&format!("{watches} watches elsewhere"), &with_watches, flood);
     let what = format!("{watches} watches, another plane's p99 against its quiet value");
     budgets.push(Budget::at_most(what, ratio, 2.0, "x"));
     Ok(Section { title: "Flood", text: TEXT, tables: vec![table] })
-}
-
-/// What the quiet client saw, turn by turn.
-struct Turns(Vec<Samples>);
-
-impl Turns {
-    const fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    fn p50(&self) -> f64 {
-        self.median(Samples::p50)
-    }
-
-    fn p99(&self) -> f64 {
-        self.median(Samples::p99)
-    }
-
-    fn median(&self, figure: impl Fn(&Samples) -> f64) -> f64 {
-        let mut figures: Vec<_> = self.0.iter().map(figure).collect();
-        figures.sort_by(f64::total_cmp);
-        figures[figures.len() / 2]
-    }
 }
 
 /// The quiet client: an open loop.
@@ -207,14 +174,14 @@ impl Count {
 }
 
 /// The child's side: so many requests in flight, until nobody wants them any more.
-pub async fn keep_requests(endpoint: Endpoint, plane: String, turn: usize, in_flight: usize) -> Result<()> {
+pub async fn keep_requests(endpoint: Endpoint, plane: String, in_flight: usize) -> Result<()> {
     step_back()?;
     let count = Arc::new(Count::default());
     let mut tasks = JoinSet::new();
     for at in 0..FLOOD_CONNECTIONS {
         let connection = Connection::open(&endpoint, &plane).await?;
         for stream in (at..in_flight).step_by(FLOOD_CONNECTIONS) {
-            tasks.spawn(keep_asking(connection.clone(), count.clone(), turn, stream));
+            tasks.spawn(keep_asking(connection.clone(), count.clone(), stream));
         }
     }
     tell(&())?;
@@ -224,10 +191,10 @@ pub async fn keep_requests(endpoint: Endpoint, plane: String, turn: usize, in_fl
     }
 }
 
-async fn keep_asking(connection: Connection, count: Arc<Count>, turn: usize, stream: usize) -> Result<()> {
+async fn keep_asking(connection: Connection, count: Arc<Count>, stream: usize) -> Result<()> {
     for round in 0.. {
         let (method, path, body) = if round % CREATES == 0 {
-            let name = format!("flood-{turn}-{stream:04}-{round:06}");
+            let name = format!("flood-{stream:04}-{round:06}");
             let body = serde_json::to_vec(&sample::sample(&name, stream))?;
             (Method::POST, sample::PATH.to_owned(), body.into())
         } else {
@@ -248,7 +215,7 @@ async fn keep_asking(connection: Connection, count: Arc<Count>, turn: usize, str
 }
 
 /// The child's side: so many watches of one plane, until nobody wants them any more.
-pub async fn keep_watches(endpoint: Endpoint, plane: String, turn: usize, watches: usize) -> Result<()> {
+pub async fn keep_watches(endpoint: Endpoint, plane: String, watches: usize) -> Result<()> {
     step_back()?;
     let writer = endpoint.client(&plane)?;
     let list = http::Request::get(format!("{}?limit=1", sample::PATH)).body(Vec::new())?;
@@ -272,7 +239,7 @@ pub async fn keep_watches(endpoint: Endpoint, plane: String, turn: usize, watche
         }
     }
     tell(&Opened { open })?;
-    tasks.spawn(keep_writing(writer, turn));
+    tasks.spawn(keep_writing(writer));
     tokio::select! {
         Some(failed) = tasks.join_next() => failed?,
         () = child::orphaned() => count.tell(),
@@ -302,12 +269,12 @@ async fn keep_watching(
     }
 }
 
-async fn keep_writing(writer: Client, turn: usize) -> Result<()> {
+async fn keep_writing(writer: Client) -> Result<()> {
     let api = sample::api(&writer);
     let mut ticks = tokio::time::interval(WRITE_EVERY);
     for number in 0.. {
         ticks.tick().await;
-        let object = sample::sample(&format!("watched-{turn}-{number:06}"), number);
+        let object = sample::sample(&format!("watched-{number:06}"), number);
         match api.create(&PostParams::default(), &object).await {
             Err(kube::Error::Api(status)) if status.code == StatusCode::TOO_MANY_REQUESTS.as_u16() => {}
             done => drop(done?),
